@@ -1,0 +1,1 @@
+"""The building side of Retrieval: turns configured sources into a published snapshot."""

@@ -1,0 +1,105 @@
+"""Embedded mode: Chroma's files in a folder of this machine, written by one process at a time."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from blake3 import blake3
+
+from pipeline.chroma.faults import StoreError
+
+if TYPE_CHECKING:
+    from pipeline.chroma.config import ChromaConfig
+    from pipeline.chroma.engine import Engine
+
+DATABASE = "chroma.sqlite3"
+_SEGMENT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class EmbeddedBackend:
+    """Opens the folder, sets it aside when it is broken, and sweeps what Chroma leaves lying there."""
+
+    local = True
+
+    def __init__(self, config: ChromaConfig, *, prefer: str = "bindings") -> None:
+        self.path = Path(config.path)
+        self.where = str(self.path)
+        self.notices: list[str] = []
+        self._prefer = prefer
+
+    def open(self) -> Engine:
+        """The engine: Chroma's bindings where they are the tested ones, else its public client."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        if self._prefer == "client":
+            return self._client()
+        from pipeline.chroma import bindings
+
+        reason = bindings.unfamiliar()
+        if not reason:
+            return bindings.BindingsEngine(self.path)
+        self.notices.append(f"{reason}: its public client is used, which starts more slowly")
+        return self._client()
+
+    def set_aside(self) -> str:
+        """Move the folder out of the way, replacing what was set aside before; returns where it went."""
+        aside = self.path.with_name(f"{self.path.name}.damaged")
+        try:
+            if aside.exists():
+                shutil.rmtree(aside)
+            self.path.rename(aside)
+        except OSError as error:
+            raise StoreError(
+                f"the damaged store cannot be moved aside: {error.strerror}",
+                where=self.where,
+                next_step=f"end what uses {self.path}, move it away and run `retrieval build` again",
+            ) from error
+        return str(aside)
+
+    def sweep(self) -> None:
+        """Remove the index folders of collections that are gone, which Chroma itself never does."""
+        folders = [item for item in self.path.iterdir() if item.is_dir() and _SEGMENT.fullmatch(item.name)]
+        used = self._segments() if folders else None
+        if used is None:
+            return
+        for folder in folders:
+            if folder.name not in used:
+                shutil.rmtree(folder)
+
+    def _segments(self) -> set[str] | None:
+        """IDs of the segments that Chroma knows; None when its database has another shape than the tested version's."""
+        import sqlite3
+
+        database = sqlite3.connect(f"file:{self.path / DATABASE}?mode=ro", uri=True)
+        try:
+            return {row[0] for row in database.execute("SELECT id FROM segments")}
+        except sqlite3.Error:
+            return None
+        finally:
+            database.close()
+
+    def _client(self) -> Engine:
+        from pipeline.chroma import client
+
+        return client.persistent(self.path)
+
+
+def fingerprint(config: ChromaConfig, collection: str) -> str | None:
+    """A digest of the folder's listing: unchanged means that nobody wrote to the store. None: there is no store.
+
+    Covers path, size, modification time and inode of each file; takes about a millisecond and opens nothing of Chroma.
+    """
+    root = Path(config.path)
+    lines = [f"{collection}\n"]
+    try:
+        for entry in sorted(root.rglob("*")):
+            stat = entry.stat()
+            if not entry.is_dir():
+                lines.append(f"{entry.relative_to(root)}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino}\n")
+    except FileNotFoundError:
+        return None  # the folder, or a file of a running writer, is gone: there is nothing to trust
+    if len(lines) == 1:
+        return None
+    return blake3("".join(lines).encode("utf-8", "surrogatepass")).hexdigest(length=16)

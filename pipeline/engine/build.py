@@ -1,0 +1,158 @@
+"""One run of the build: the settings, where everything lies, and what is opened at most once and only when needed."""
+
+from __future__ import annotations
+
+import functools
+import secrets
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from pipeline.engine import wiring
+from pipeline.engine.items import Resolver
+from pipeline.engine.lineage import Change, Lineage
+from pipeline.engine.lock import WriterLock
+from pipeline.engine.memo import Memo
+from pipeline.engine.report import Progress, Report, Silent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pipeline.settings import Settings, Source
+    from pipeline.taxonomy import Overrides, Taxonomy
+    from pipeline.chroma.config import ChromaConfig
+    from serve.contract import EmbedderIdentity, StoreInfo
+    from serve.embedder import Embedder, EmbedderConfig
+    from serve.errors import OperatorError
+
+
+class Paths:
+    """Where a data directory keeps what. Everything below it is derived from the sources and may be deleted."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self.memo = data / "memo.sqlite3"
+        self.lineage = data / "lineage.sqlite3"
+        self.lock = data / "writer.lock"
+        self.build = data / "build"
+        self.catalog = data / "catalog"
+        self.store = data / "chroma"
+        self.snapshots = data / "snapshots"
+        self.last_run = data / "last-run.json"
+
+    def manifest(self, step: str, source: str) -> Path:
+        """The manifest of a step for a source."""
+        return self.build / step / f"{source}.jsonl"
+
+    def problems(self, source: str) -> Path:
+        """What `scan` could not index in a source."""
+        return self.build / "problems" / f"{source}.jsonl"
+
+    def scan_cache(self, source: str) -> Path:
+        """The stat cache of a source's last walk."""
+        return self.build / "scan-cache" / f"{source}.bin"
+
+
+class Build:
+    """Everything a step's task works with. One run at a time; `only` limits scanning to some sources by name.
+
+    dry: nothing outside `paths.build` is written and nothing is embedded (see `pipeline.engine.shadow`).
+    """
+
+    dry = False
+
+    def __init__(
+        self, settings: Settings, progress: Progress | None = None, only: frozenset[str] = frozenset()
+    ) -> None:
+        self.settings = settings
+        self.paths = Paths(settings.data_dir)
+        self.progress = progress or Silent()
+        self.only = only
+        self.memo = Memo(self.paths.memo)
+        self.lineage = Lineage(self.paths.lineage)
+        self.lock = WriterLock(self.paths.lock)
+        self.report = Report(run=f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(2)}")
+        self.errors: list[OperatorError] = []
+
+    @functools.cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """The enabled sources of kind skills, in the order of the configuration."""
+        return tuple(source for source in self.settings.sources if source.enabled and source.kind == "skills")
+
+    @functools.cached_property
+    def taxonomy(self) -> Taxonomy:
+        """The category vocabulary."""
+        from pipeline.taxonomy import load_taxonomy
+
+        path = self.settings.taxonomy_path
+        return load_taxonomy(path.read_text(encoding="utf-8"), str(path))
+
+    @functools.cached_property
+    def overrides(self) -> Overrides:
+        """The category assignments a person made by hand; none when the file does not exist."""
+        from pipeline.taxonomy import load_overrides
+
+        path = self.settings.overrides_path
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        return load_overrides(text, str(path), self.taxonomy)
+
+    @functools.cached_property
+    def embedder_config(self) -> EmbedderConfig:
+        """How texts are embedded, from the settings."""
+        return wiring.embedder_config(self.settings)
+
+    @functools.cached_property
+    def chroma(self) -> ChromaConfig:
+        """Where the vector store is, from the settings."""
+        return wiring.chroma_config(self.settings)
+
+    @functools.cached_property
+    def store_info(self) -> StoreInfo:
+        """Where the vector store is, as the snapshot tells readers."""
+        from pipeline.tasks import embed
+
+        return wiring.store_info(self.chroma, embed.identity_key(self))
+
+    @functools.cached_property
+    def identity(self) -> EmbedderIdentity:
+        """Who embeds, as far as it is known without loading a model or asking an endpoint."""
+        import msgspec
+
+        from pipeline.steps.descriptor import RECIPE
+        from serve.embedder import identity
+
+        return msgspec.structs.replace(identity(self.embedder_config), recipe=RECIPE)
+
+    @functools.cached_property
+    def embedder(self) -> Embedder:
+        """The opened embedder: loads the model, or asks the endpoint for its dimension."""
+        from serve.embedder import open_embedder
+
+        return open_embedder(self.embedder_config)
+
+    @contextmanager
+    def resolving(self, step: str) -> Iterator[Resolver]:
+        """Item memoisation for one task of a step, its time added to the step."""
+        with self.report.timing(step) as count:
+            yield Resolver(self.memo, step, count, self.progress)
+
+    def record(self, step: str, before: dict[str, str], after: dict[str, str], ran: set[str], note: str = "") -> None:
+        """Keep lineage: rows (as digests by ID) that a step left different, and items that it computed."""
+        changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)} | ran
+        now = time.time()
+        self.lineage.record(
+            Change(key, step, self.report.run, now, key in ran, before.get(key, ""), after.get(key, ""), note)
+            for key in sorted(changed)
+        )
+
+    def writer(self) -> None:
+        """Hold the writer lock from here to the end of the process or `close`."""
+        self.lock.acquire(self.settings.lock_timeout)
+
+    def close(self) -> None:
+        """Close databases and give the lock back."""
+        self.progress.close()
+        self.memo.close()
+        self.lineage.close()
+        self.lock.release()

@@ -1,0 +1,36 @@
+"""Digests of code: a step whose code changed runs again, and only that step."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.engine.files import key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# The shapes that pass between steps: a changed shape makes memoised values unreadable, so it is part of every step.
+SHAPES = ("pipeline.model", "serve.contract")
+
+
+@functools.cache
+def _source(module: str) -> bytes:
+    spec = importlib.util.find_spec(module)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(module)
+    return Path(spec.origin).read_bytes().replace(b"\r\n", b"\n")
+
+
+@functools.cache
+def digest(modules: tuple[str, ...]) -> str:
+    """One digest over the source text of modules, given by dotted name, and of the shapes all steps share."""
+    return key(*_parts((*SHAPES, *modules)))
+
+
+def _parts(modules: Iterable[str]) -> Iterable[bytes]:
+    for module in sorted(set(modules)):
+        yield module.encode()
+        yield _source(module)

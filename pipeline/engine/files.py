@@ -1,0 +1,85 @@
+"""The one place that writes files: atomic or absent, and not at all when nothing would change."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from blake3 import blake3
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PART = ".part-"
+
+
+def digest(data: bytes) -> str:
+    """blake3 of `data` as 32 hex digits (128 bits: plenty for telling contents apart, half the manifest size)."""
+    return blake3(data).hexdigest(length=16)
+
+
+def digest_file(path: Path | str) -> str:
+    """blake3 of a file's bytes, read in blocks so that a large bundled file costs no memory."""
+    hasher = blake3()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            hasher.update(block)
+    return hasher.hexdigest(length=16)
+
+
+def key(*parts: str | bytes) -> str:
+    """One digest over several parts, with lengths, so that no two different lists of parts collide."""
+    hasher = blake3()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        hasher.update(len(data).to_bytes(8, "little"))
+        hasher.update(data)
+    return hasher.hexdigest(length=16)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A sibling path to write to; it takes the place of `path` in one rename when the block ends without an error."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{PART}{secrets.token_hex(4)}-{path.name}"[:200])
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write(path: Path, data: bytes) -> bool:
+    """Make `path` hold `data`. Returns False, touching nothing, when it does already."""
+    try:
+        if path.stat().st_size == len(data) and path.read_bytes() == data:
+            return False
+    except FileNotFoundError:
+        pass  # the ordinary first time: there is nothing to compare with
+    with replacing(path) as part:
+        part.write_bytes(data)
+    return True
+
+
+def sync(path: Path) -> None:
+    """Have the file system put a file or folder on disk now (a folder's entries where the system supports it)."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows offers no handle on a folder that could be flushed
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sweep_parts(folder: Path) -> int:
+    """Remove what killed writers left behind below `folder`; returns how many files went. Only under the writer lock."""
+    gone = 0
+    for part in folder.rglob(f"{PART}*"):
+        if part.is_file():
+            part.unlink(missing_ok=True)
+            gone += 1
+    return gone

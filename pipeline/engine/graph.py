@@ -1,0 +1,210 @@
+"""The bridge to doit: tasks as dictionaries, a content checker, and a run that keeps the account.
+
+doit decides which tasks run and in which order. Its database is a cache: when it is lost or damaged, tasks run again and
+find their items in the memo.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from doit.cmd_base import ModuleTaskLoader
+from doit.dependency import FileChangedChecker
+from doit.doit_cmd import DoitMain
+from doit.exceptions import BaseFail, TaskFailed
+from doit.reporter import ZeroReporter
+
+from pipeline import resources
+from pipeline.engine import files
+from pipeline.engine.build import Build
+from pipeline.settings import load_settings
+from serve.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from doit.task import Task
+
+_current: ContextVar[Build | None] = ContextVar("build", default=None)
+
+TaskDict = dict[str, Any]
+
+
+class ContentChecker(FileChangedChecker):  # type: ignore[misc]  # doit ships no types
+    """Whether a file's content changed, by blake3. Times are not trusted: a file may change within one tick."""
+
+    _known: dict[tuple[str, int, int, int, int], str]
+
+    def __init__(self) -> None:
+        self._known = {}
+
+    def digest(self, path: str) -> str:
+        """The digest of a file, hashed once per run however many tasks read it."""
+        stat = os.stat(path)
+        signature = (path, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        if signature not in self._known:
+            self._known[signature] = files.digest_file(path)
+        return self._known[signature]
+
+    def check_modified(self, file_path: str, file_stat: os.stat_result, state: str) -> bool:  # noqa: ARG002 - doit's signature
+        """Whether the content differs from the digest saved after the task's last run."""
+        return self.digest(file_path) != state
+
+    def get_state(self, dep: str, current_state: str | None) -> str | None:
+        """The digest to save, or None when it is the saved one."""
+        digest = self.digest(dep)
+        return None if digest == current_state else digest
+
+
+def current_build() -> Build:
+    """The build this process is running, or one from the environment when doit itself was started."""
+    build = _current.get()
+    return build if build is not None else Build(load_settings())
+
+
+def task(
+    build: Build,
+    run: Callable[..., None],
+    *arguments: object,
+    name: str | None = None,
+    reads: Sequence[Path] = (),
+    writes: Sequence[Path] = (),
+    settings: Sequence[str] = (),
+    current: Callable[[], bool] | bool | None = None,
+) -> TaskDict:
+    """A doit task: run(build, *arguments) when an input, a setting or a result is not what it was after the last run.
+
+    reads: files of earlier tasks. writes: its own files, checked by content. settings: digests of code and configuration.
+    current: a further condition for being up to date; False means that the task looks for itself each time.
+    """
+    result: TaskDict = {
+        "actions": [(_guarded, [build, run, arguments])],
+        "file_dep": [str(path) for path in reads],
+        "targets": [str(path) for path in writes],
+        "uptodate": [_Unchanged(settings, writes)] + ([] if current is None else [current]),
+        "verbosity": 2,
+    }
+    return {"name": name, **result} if name is not None else result
+
+
+class _Unchanged:
+    """An `uptodate` check: settings and the task's own files are as the last run left them."""
+
+    def __init__(self, settings: Sequence[str], writes: Sequence[Path]) -> None:
+        self.settings = list(settings)
+        self.writes = writes
+
+    def __call__(self, task: Task, values: Mapping[str, object]) -> bool:
+        task.value_savers.append(self.state)
+        return values.get("state") == self.state()["state"]
+
+    def state(self) -> dict[str, list[str]]:
+        """What is saved with the task."""
+        digests = [files.digest_file(path) if path.is_file() else "" for path in self.writes]
+        return {"state": self.settings + digests}
+
+
+def _guarded(build: Build, run: Callable[..., None], arguments: tuple[object, ...]) -> TaskFailed | None:
+    """Run a task; an error with a remedy fails the task without a traceback and is kept for whoever started the run."""
+    build.writer()
+    try:
+        run(build, *arguments)
+    except OperatorError as error:
+        build.errors.append(error)
+        return TaskFailed(str(error))
+    return None
+
+
+class AccountReporter(ZeroReporter):  # type: ignore[misc]  # doit ships no types
+    """Silent; counts per step how many tasks ran and how many were current, and keeps unexpected failures."""
+
+    build: Build
+    crashes: list[BaseFail]
+
+    def _step(self, task: Task) -> str:
+        return str(task.name).partition(":")[0]
+
+    def execute_task(self, task: Task) -> None:
+        """A task is about to run."""
+        if task.actions:
+            self.build.report.step(self._step(task)).tasks_run += 1
+
+    def skip_uptodate(self, task: Task) -> None:
+        """A task is current."""
+        self.build.report.step(self._step(task)).tasks_current += 1
+
+    def add_failure(self, task: Task, fail: BaseFail) -> None:
+        """A task failed: with a remedy (kept by the task) or by a fault of ours."""
+        if not isinstance(fail, TaskFailed):
+            self.crashes.append(fail)
+
+    def runtime_error(self, msg: str) -> None:
+        """doit's own complaints, for example about a missing input."""
+        self.crashes.append(TaskFailed(msg))
+
+
+def doit_config(build: Build) -> dict[str, object]:
+    """What dodo.py hands to doit: where its cache lies and how files are compared."""
+    dep_file = build.paths.build / "doit.json"
+    dep_file.parent.mkdir(parents=True, exist_ok=True)
+    _drop_damaged(dep_file)
+    return {
+        "default_tasks": ["publish"],
+        "dep_file": str(dep_file),
+        "backend": "json",
+        "check_file_uptodate": ContentChecker,
+        "verbosity": 2,
+    }
+
+
+def _drop_damaged(dep_file: Path) -> None:
+    if not dep_file.exists():
+        return
+    try:
+        json.loads(dep_file.read_bytes())
+    except ValueError:
+        dep_file.unlink()
+
+
+@contextmanager
+def _as_current(build: Build) -> Iterator[None]:
+    token = _current.set(build)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def load_dodo(build: Build) -> dict[str, Any]:
+    """The task generators of dodo.py, bound to `build`."""
+    with _as_current(build):
+        return runpy.run_path(str(resources.bundled("dodo.py")))
+
+
+def _preflight(build: Build) -> None:
+    """Read what every task depends on, so that a mistake in it is one error and not doit's traceback."""
+    build.taxonomy, build.overrides, build.identity, build.store_info  # noqa: B018 - read for their errors
+
+
+def run(build: Build, tasks: Sequence[str] = ("publish",)) -> None:
+    """Bring tasks up to date under the writer lock. Raises the first error a task met; the account is in build.report."""
+    build.writer()
+    files.sweep_parts(build.paths.build)
+    _preflight(build)
+    namespace = load_dodo(build)
+    reporter = type("Reporter", (AccountReporter,), {"build": build, "crashes": []})
+    namespace["DOIT_CONFIG"] = {**namespace["DOIT_CONFIG"], "reporter": reporter}
+    with _as_current(build):
+        code = DoitMain(ModuleTaskLoader(namespace), config_filenames=()).run(["run", *tasks])
+    if build.errors:
+        raise build.errors[0]
+    if reporter.crashes:
+        raise RuntimeError(str(reporter.crashes[0]))
+    if code:
+        raise OperatorError(f"the build stopped with doit's code {code}", next_step="run `retrieval doctor`")

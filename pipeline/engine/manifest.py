@@ -1,0 +1,71 @@
+"""Manifests: what a step says about each item, as JSON lines sorted by ID.
+
+They are written only when they differ, so doit's content check stops the build where nothing changed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import msgspec
+
+from pipeline.engine import faults, files
+from serve.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+
+class Row(Protocol):
+    """A manifest row: a msgspec Struct with an ID."""
+
+    @property
+    def id(self) -> str: ...
+
+
+R = TypeVar("R", bound=Row)
+T = TypeVar("T")
+
+_encoder = msgspec.json.Encoder()
+
+
+def encode(row: object) -> bytes:
+    """One row as its manifest line, without the newline. Equal rows give equal bytes."""
+    return _encoder.encode(row)
+
+
+def load(path: Path, row_type: type[T]) -> list[T]:
+    """The rows of a manifest that a step has written, in order. Raises OperatorError when it is missing or damaged."""
+    try:
+        return msgspec.json.Decoder(row_type).decode_lines(path.read_bytes())
+    except (OSError, msgspec.MsgspecError) as error:
+        raise OperatorError(
+            f"a manifest of the build cannot be read: {error}",
+            where=str(path),
+            next_step="delete that file and run `retrieval build`; it is made again",
+        ) from error
+
+
+def previous(path: Path, row_type: type[T]) -> list[T]:
+    """The rows the last run left, to be reused; none when there are none or they cannot be read.
+
+    A damaged or older manifest is worth no more than a missing one here: its owner is about to write it again.
+    """
+    try:
+        return msgspec.json.Decoder(row_type).decode_lines(path.read_bytes())
+    except (OSError, msgspec.MsgspecError):
+        return []
+
+
+def store(path: Path, rows: Sequence[Row]) -> bool:
+    """Write rows sorted by ID. Returns whether the file changed."""
+    ordered = sorted(rows, key=lambda row: row.id)
+    return store_lines(path, ordered)
+
+
+def store_lines(path: Path, rows: Iterable[object]) -> bool:
+    """Write rows in the order given. Returns whether the file changed."""
+    data = _encoder.encode_lines(list(rows))
+    faults.reach(f"manifest:{path.parent.name}")
+    return files.write(path, data)

@@ -1,0 +1,133 @@
+"""The memo: results of steps kept by what made them, so that nothing is computed twice.
+
+One SQLite file, one table a step. Rows are committed in small batches, so a killed run loses at most one batch. Each value
+carries a checksum over its key: a damaged row is a miss, never a wrong answer. The memo is a cache: losing it costs time only.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from typing import TYPE_CHECKING
+
+from blake3 import blake3
+
+from pipeline.engine import faults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+_CHECK = 8
+_PLAIN, _ZLIB = b"\x00", b"\x01"
+_CHUNK = 500
+STEPS = ("scan", "categorize", "descriptor", "terms", "embed")
+
+
+class Memo:
+    """Values of steps by key. Not for use by several threads at once.
+
+    damaged: rows whose checksum failed since opening. moved_aside: where a file that was no database went, if it did.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.damaged = 0
+        self.moved_aside: Path | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The open database; a file that SQLite refuses is moved aside and a new one begun."""
+        if self._connection is None:
+            try:
+                self._connection = self._open()
+            except sqlite3.DatabaseError:
+                self.moved_aside = self.path.with_suffix(".damaged")
+                self.path.replace(self.moved_aside)
+                self._connection = self._open()
+        return self._connection
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, isolation_level=None, timeout=30)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+        self._create(connection)
+        return connection
+
+    @staticmethod
+    def _create(connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        for step in STEPS:
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {step} (key BLOB PRIMARY KEY, value BLOB NOT NULL)")
+        connection.execute("COMMIT")
+
+    def get(self, step: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """The values held for `keys`; what is missing or damaged is left out."""
+        found: dict[str, bytes] = {}
+        for start in range(0, len(keys), _CHUNK):
+            wanted = [bytes.fromhex(key) for key in keys[start : start + _CHUNK]]
+            marks = ",".join("?" * len(wanted))
+            try:
+                rows = self.connection.execute(
+                    f"SELECT key, value FROM {step} WHERE key IN ({marks})", wanted
+                ).fetchall()
+            except sqlite3.DatabaseError:
+                self.damaged += len(wanted)
+                continue
+            for key, value in rows:
+                plain = _unpack(key, value)
+                if plain is None:
+                    self.damaged += 1
+                else:
+                    found[key.hex()] = plain
+        return found
+
+    def has(self, step: str, keys: Sequence[str]) -> set[str]:
+        """Which of `keys` have a value, without reading the values."""
+        held: set[str] = set()
+        for start in range(0, len(keys), _CHUNK):
+            wanted = [bytes.fromhex(key) for key in keys[start : start + _CHUNK]]
+            marks = ",".join("?" * len(wanted))
+            rows = self.connection.execute(f"SELECT key FROM {step} WHERE key IN ({marks})", wanted)
+            held.update(key.hex() for (key,) in rows)
+        return held
+
+    def put(self, step: str, items: Iterable[tuple[str, bytes]], *, squeeze: bool = True) -> None:
+        """Keep values, all of them or none: one transaction. squeeze: compress texts; vectors do not get smaller."""
+        faults.reach(f"memo:{step}:before")
+        rows = []
+        for key, value in items:
+            raw_key = bytes.fromhex(key)
+            rows.append((raw_key, _pack(raw_key, value, squeeze=squeeze)))
+        connection = self.connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.executemany(f"INSERT OR REPLACE INTO {step} (key, value) VALUES (?, ?)", rows)
+            faults.reach(f"memo:{step}:inside")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        faults.reach(f"memo:{step}:after")
+
+    def close(self) -> None:
+        """Close the database; it opens again when next needed."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _pack(key: bytes, value: bytes, *, squeeze: bool) -> bytes:
+    body = _PLAIN + value
+    if squeeze and len(value) > 512:
+        body = _ZLIB + zlib.compress(value, 1)
+    return blake3(key + body).digest(length=_CHECK) + body
+
+
+def _unpack(key: bytes, packed: bytes) -> bytes | None:
+    check, body = packed[:_CHECK], packed[_CHECK:]
+    if blake3(key + body).digest(length=_CHECK) != check:
+        return None
+    return zlib.decompress(body[1:]) if body[:1] == _ZLIB else body[1:]

@@ -1,0 +1,1 @@
+"""One file per kind of source, and what they share."""

@@ -1,0 +1,86 @@
+"""The state of one walk: skills being put together, folders seen, links to follow up and problems met."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from pipeline.model import Problem
+from pipeline.sources.listing import Listing
+from pipeline.sources.problems import os_problem, problem
+
+Stat = tuple[int, int, int, int]  # size in bytes, mtime_ns, ctime_ns, inode
+BundledFile = tuple[str, Stat, bool]  # path relative to the skill's folder, stat, whether executable
+
+
+def stat_key(stat: os.stat_result) -> Stat:
+    """What tells whether a file may have changed."""
+    return (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
+
+
+class Owner:
+    """A skill being put together: the folders below it belong to it until a nested skill takes over.
+
+    path: of its file, "" when that cannot be had, so that the skill only keeps its files out of the package around it.
+    """
+
+    __slots__ = ("diagnostics", "files", "folder", "path", "stat")
+
+    def __init__(self, folder: str, path: str, stat: Stat) -> None:
+        self.folder = folder
+        self.path = path
+        self.stat = stat
+        self.files: list[BundledFile] = []
+        self.diagnostics: tuple[str, ...] = ()
+
+    def note(self, diagnostic: str) -> None:
+        """Adds a diagnostic, once."""
+        if diagnostic not in self.diagnostics:
+            self.diagnostics += (diagnostic,)
+
+    def within(self, path: str) -> str:
+        """`path` in the source as a path in the skill's folder."""
+        return path[len(self.folder) + 1 :] if self.folder else path
+
+
+class Link(NamedTuple):
+    """A symbolic link met in `folder`, which belongs to `owner`'s package."""
+
+    folder: str
+    name: str
+    owner: Owner | None
+
+
+class Tree:
+    """root: the source's folder as configured, absolute. real: the same without links; nothing outside is followed."""
+
+    def __init__(self, source: str, root: str, real: str) -> None:
+        self.source = source
+        self.root = root
+        self.real = real
+        self.base = root if root.endswith("/") else f"{root}/"
+        self.owners: dict[str, Owner] = {}  # by folder, parents before what is nested in them
+        self.listings: dict[str, Listing] = {}
+        self.links: list[Link] = []
+        self.linked: dict[str, Owner] = {}  # skills whose file is a link, by the link's target
+        self.aliases: dict[str, list[str]] = {}  # by the skill's folder
+        self.problems: list[Problem] = []
+
+    def path(self, folder: str, name: str = "") -> str:
+        """The absolute path of `folder`, or of `name` in it."""
+        relative = f"{folder}/{name}" if folder and name else folder or name
+        return f"{self.base}{relative}" if relative else self.root
+
+    def owner_of(self, folder: str) -> Owner | None:
+        """The skill that the files in `folder` belong to."""
+        while folder and folder not in self.owners:
+            folder = folder.rpartition("/")[0]
+        return self.owners.get(folder)
+
+    def report(self, kind: str, where: str) -> None:
+        """Notes a problem at the absolute path `where`."""
+        self.problems.append(problem(kind, self.source, where))
+
+    def report_error(self, where: str, error: OSError) -> None:
+        """Notes the problem that `error` stands for."""
+        self.problems.append(os_problem(self.source, where, error))

@@ -1,0 +1,33 @@
+"""The steps of the build: pure functions from texts to texts (or bytes), a file each. Nothing here opens a file.
+
+USES names for each step the modules whose code decides its results: a change there runs the step again. It stands here, apart
+from the steps, so that a build with nothing to do need not import them. A test holds it against the steps' real imports.
+"""
+
+from __future__ import annotations
+
+# The rule by which the embedded text is made out of a descriptor: part of every vector's key.
+RECIPE = "name-purpose-1"
+
+USES: dict[str, tuple[str, ...]] = {
+    "scan": (
+        "pipeline.reader",
+        "pipeline.reader.decode",
+        "pipeline.reader.fence",
+        "pipeline.reader.fields",
+        "pipeline.reader.frontmatter",
+        "pipeline.reader.markdown",
+        "pipeline.reader.reader",
+        "pipeline.reader.repair",
+        "pipeline.reader.sketch",
+        "pipeline.reader.texts",
+        "pipeline.reader.tree",
+    ),
+    "categorize": ("pipeline.steps.categorize", "pipeline.keywords", "pipeline.taxonomy"),
+    "select": ("pipeline.steps.select",),
+    "descriptor": ("pipeline.steps.descriptor", "pipeline.steps.clauses", "serve.text"),
+    "card": ("pipeline.steps.card",),
+    "hub": ("pipeline.steps.card", "pipeline.steps.hubs"),
+    "terms": ("pipeline.steps.terms", "serve.text"),
+    "upsert": ("pipeline.steps.upsert",),
+}

@@ -1,0 +1,52 @@
+"""The terms step: one skill's item of the lexical index, its words hashed and counted by field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from serve.contract import LEXICAL_FIELDS, Descriptor
+from serve.lanes.postings import FIELDS, MAX_COUNT, pack_item
+from serve.text import term_hash, tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HEAD_CHARS = 1_000  # carries most of what a body adds; what follows is the field "body"
+MAX_TAGS = 64
+MAX_TAG_CHARS = 100
+
+
+def make(descriptor: Descriptor, tags: Sequence[str]) -> bytes:
+    """The item of one skill, as `serve.lanes.postings` lays it out.
+
+    Limits are left out: a skill must not be found by the words that say what it is not for.
+    """
+    texts = _texts(descriptor, tags)
+    counts: dict[int, bytearray] = {}
+    lengths: list[int] = []
+    for field, name in enumerate(LEXICAL_FIELDS):
+        found = tokens(texts[name])
+        lengths.append(len(found))
+        for token in found:
+            term = term_hash(token)
+            row = counts.get(term)
+            if row is None:
+                row = counts[term] = bytearray(FIELDS)
+            if row[field] < MAX_COUNT:
+                row[field] += 1
+    return pack_item(counts, lengths)
+
+
+def _texts(descriptor: Descriptor, tags: Sequence[str]) -> dict[str, str]:
+    """What each field of `LEXICAL_FIELDS` is made of."""
+    cut = descriptor.head.rfind(" ", 0, HEAD_CHARS + 1) if len(descriptor.head) > HEAD_CHARS else -1
+    cut = cut if cut > 0 else HEAD_CHARS  # a text without spaces is cut where it stands
+    triggers = [trigger for trigger in descriptor.triggers if trigger not in descriptor.purpose]
+    return {
+        "name": descriptor.name,
+        "description": descriptor.purpose,
+        "triggers": "\n".join([*triggers, *(tag[:MAX_TAG_CHARS] for tag in tags[:MAX_TAGS])]),
+        "headings": "\n".join(descriptor.headings),
+        "head": descriptor.head[:cut],
+        "body": descriptor.head[cut:],
+    }

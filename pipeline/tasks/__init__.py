@@ -1,0 +1,9 @@
+"""What doit runs: for each step the few lines that bring its inputs, call it and keep its results. A file per step.
+
+These modules are imported by every build, also by one with nothing to do: what is heavy, and the steps themselves, they import when
+they run.
+"""
+
+from pipeline.tasks import card, categorize, descriptor, embed, hub, publish, scan, select, terms, upsert
+
+__all__ = ["card", "categorize", "descriptor", "embed", "hub", "publish", "scan", "select", "terms", "upsert"]

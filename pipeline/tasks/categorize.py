@@ -1,0 +1,60 @@
+"""Categorize a source: its manifest says for each skill which categories it has and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pipeline.engine import files, manifest
+from pipeline.engine.items import Item
+from pipeline.model import Categorized, Found
+from pipeline.tasks import texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.engine.build import Build
+
+
+def settings(build: Build, source: str) -> list[str]:
+    """Digests of code, taxonomy and of the overrides for this source."""
+    return [texts.code_digest("categorize"), build.taxonomy.digest, build.overrides.digest_of(source)]
+
+
+def run(build: Build, source: str) -> None:
+    """Give each found skill of a source its categories."""
+    from pipeline.steps import categorize
+
+    path = build.paths.manifest("categorize", source)
+    found = manifest.load(build.paths.manifest("scan", source), Found)
+    overrides = [build.overrides.of(item.id) for item in found]
+    base = files.key(texts.code_digest("categorize"), build.taxonomy.digest)
+    items = [
+        Item(item.id, files.key(base, item.reading, item.folder, repr(override)), index)
+        for index, (item, override) in enumerate(zip(found, overrides, strict=True))
+    ]
+
+    def compute(batch: Sequence[Item]) -> list[bytes]:
+        rows = [found[item.index] for item in batch]
+        values = []
+        for item, row, reading in zip(batch, rows, texts.readings(build, rows), strict=True):
+            made = categorize.make(row, reading.head, reading.headings, overrides[item.index], build.taxonomy)
+            values.append(manifest.encode(msgspec.structs.replace(made, key=item.key)))
+        return values
+
+    decoder = msgspec.json.Decoder(Categorized)
+    before = {row.id: row for row in manifest.previous(path, Categorized)}
+    with build.resolving("categorize") as resolver:
+        rows, ran = resolver.rows(
+            items,
+            before,
+            lambda item, value: msgspec.structs.replace(decoder.decode(value), id=item.id),
+            compute,
+        )
+        manifest.store(path, rows)
+    build.record("categorize", _digests(before.values()), _digests(rows), ran)
+
+
+def _digests(rows: Sequence[Categorized]) -> dict[str, str]:
+    return {row.id: ", ".join(row.categories) for row in rows}

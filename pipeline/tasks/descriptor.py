@@ -1,0 +1,47 @@
+"""Descriptors of a source's indexed skills."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pipeline.engine import files, manifest
+from pipeline.engine.items import Item
+from pipeline.model import Keyed, Selected
+from pipeline.tasks import texts
+from serve.contract import Descriptor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.engine.build import Build
+
+
+def settings() -> list[str]:
+    """The digest of the step's code."""
+    return [texts.code_digest("descriptor")]
+
+
+def run(build: Build, source: str) -> None:
+    """Make the descriptor of each indexed skill of a source."""
+    path = build.paths.manifest("descriptor", source)
+    selected = [row for row in manifest.load(build.paths.manifest("select", source), Selected) if row.record]
+    base = texts.code_digest("descriptor")
+    items = [Item(row.id, files.key(base, row.reading), index) for index, row in enumerate(selected)]
+    decoder = msgspec.json.Decoder(Descriptor)
+
+    def compute(batch: Sequence[Item]) -> list[bytes]:
+        found = texts.readings(build, [selected[item.index] for item in batch])
+        return [manifest.encode(texts.make_descriptor(reading)) for reading in found]
+
+    def row_of(item: Item, value: bytes) -> Keyed:
+        short = files.digest(decoder.decode(value).short.encode("utf-8", "surrogatepass"))
+        return Keyed(id=item.id, key=item.key, digest=files.digest(value), short=short)
+
+    before = {row.id: row for row in manifest.previous(path, Keyed)}
+    with build.resolving("descriptor") as resolver:
+        rows, ran = resolver.rows(items, before, row_of, compute)
+        manifest.store(path, rows)
+    digests = ({row.id: row.digest for row in side} for side in (before.values(), rows))
+    build.record("descriptor", *digests, ran)

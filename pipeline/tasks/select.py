@@ -1,0 +1,76 @@
+"""Select over all sources: a manifest per source says what became of each of its skills."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.engine import files, manifest
+from pipeline.model import Categorized, Found, Selected
+from pipeline.steps import select
+from pipeline.tasks import texts
+
+if TYPE_CHECKING:
+    from pipeline.engine.build import Build
+
+
+def origins(build: Build) -> dict[str, select.Origin]:
+    """What the step needs to know of each source."""
+    return {
+        source.name: select.Origin(source.name, source.state, source.harness, source.group, order)
+        for order, source in enumerate(build.sources)
+    }
+
+
+def settings(build: Build) -> list[str]:
+    """Digests of code, policy and of what the configuration says of the sources."""
+    return [texts.code_digest("select"), build.settings.uncategorized, repr(sorted(origins(build).items()))]
+
+
+def run(build: Build) -> None:
+    """Decide over all found skills and write one manifest per source, empty ones included."""
+    with build.report.timing("select") as count:
+        names = [source.name for source in build.sources]
+        found = [row for name in names for row in manifest.load(build.paths.manifest("scan", name), Found)]
+        categorized = {
+            row.id: row
+            for name in names
+            for row in manifest.load(build.paths.manifest("categorize", name), Categorized)
+        }
+        rows = select.decide(found, categorized, origins(build), build.settings.uncategorized)
+        source_of = {item.id: item.source for item in found}
+        by_source: dict[str, list[Selected]] = {name: [] for name in names}
+        for row in rows:
+            by_source[source_of[row.id]].append(row)
+        count.executed += len(rows)
+        for name, mine in by_source.items():
+            _store(build, name, mine)
+        _forget_gone_sources(build, set(names))
+
+
+def _store(build: Build, source: str, rows: list[Selected]) -> None:
+    path = build.paths.manifest("select", source)
+    before = {row.id: row for row in manifest.previous(path, Selected)}
+    if manifest.store(path, rows):
+        changed = {row.id: row for row in rows if before.get(row.id) != row}
+        gone = {key: row for key, row in before.items() if key not in {item.id for item in rows}}
+        old = {key: _digest(row) for key, row in before.items() if key in changed or key in gone}
+        build.record("select", old, {key: _digest(row) for key, row in changed.items()}, set())
+
+
+def _digest(row: Selected) -> str:
+    label = row.status if not row.reason else f"{row.status}: {row.reason}"
+    return f"{files.digest(manifest.encode(row))[:12]} {label}"
+
+
+def _forget_gone_sources(build: Build, names: set[str]) -> None:
+    """Remove what the steps kept for sources that are no longer configured; later steps see them leave."""
+    for folder in build.paths.build.iterdir():
+        if not folder.is_dir():
+            continue
+        for path in folder.iterdir():
+            if path.is_file() and path.stem not in names and not path.name.startswith(files.PART):
+                if folder.name in _PER_SOURCE:
+                    path.unlink()
+
+
+_PER_SOURCE = {"scan", "scan-cache", "problems", "categorize", "select", "descriptor", "terms", "embed"}

@@ -1,0 +1,48 @@
+"""Lexical items of a source's indexed skills."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.engine import files, manifest
+from pipeline.engine.items import Item
+from pipeline.model import Keyed, Selected
+from pipeline.tasks import texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.engine.build import Build
+
+
+def settings() -> list[str]:
+    """The digest of the step's code."""
+    return [texts.code_digest("terms")]
+
+
+def run(build: Build, source: str) -> None:
+    """Count the terms of each indexed skill of a source."""
+    from pipeline.steps import terms
+
+    path = build.paths.manifest("terms", source)
+    selected = {row.id: row for row in manifest.load(build.paths.manifest("select", source), Selected)}
+    described = manifest.load(build.paths.manifest("descriptor", source), Keyed)
+    base = texts.code_digest("terms")
+    items = [
+        Item(row.id, files.key(base, row.digest, *texts.tags(selected[row.id])), index)
+        for index, row in enumerate(described)
+    ]
+
+    def compute(batch: Sequence[Item]) -> list[bytes]:
+        rows = [described[item.index] for item in batch]
+        made = texts.descriptors(build, selected, rows)
+        return [terms.make(item, texts.tags(selected[row.id])) for row, item in zip(rows, made, strict=True)]
+
+    before = {row.id: row for row in manifest.previous(path, Keyed)}
+    with build.resolving("terms") as resolver:
+        rows, ran = resolver.rows(
+            items, before, lambda item, value: Keyed(id=item.id, key=item.key, digest=files.digest(value)), compute
+        )
+        manifest.store(path, rows)
+    digests = ({row.id: row.digest for row in side} for side in (before.values(), rows))
+    build.record("terms", *digests, ran)

@@ -1,0 +1,215 @@
+"""Upsert: bring the vector store to what the manifests say, and write the proof of it last."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from pipeline.engine import files, manifest
+from pipeline.model import Keyed, Selected
+from pipeline.tasks import embed, texts
+from serve.errors import UnreachableError
+
+if TYPE_CHECKING:
+    from pipeline.chroma import Rows
+    from pipeline.chroma.config import ChromaConfig
+    from pipeline.engine.build import Build
+
+
+class Stamp(msgspec.Struct, frozen=True):
+    """What we left behind: digest of the ledger, and the store's fingerprint right after we closed it."""
+
+    ledger: str
+    fingerprint: str | None
+
+
+class Entry(NamedTuple):
+    """One skill that should have a row."""
+
+    source: str
+    selected: Selected
+    descriptor: Keyed
+    embed: Keyed
+
+
+def settings(build: Build) -> list[str]:
+    """Digest of the step's code, the embedder and the place of the store."""
+    return [texts.code_digest("upsert"), embed.identity_key(build), repr(build.store_info)]
+
+
+def run(build: Build) -> None:
+    """Write the rows that are not held as they should be, drop those that nothing claims, then stamp."""
+    from pipeline.chroma import open_store, plan, reconcile
+
+    entries = gather(build)
+    wanted = row_keys(build, entries)
+    with build.report.timing("upsert") as count:
+        held = _trusted(build)
+        if build.dry:
+            todo = plan(wanted, held or {})
+            count.executed, count.removed = len(todo.put), len(todo.drop)
+            return
+        _stamp_path(build).unlink(missing_ok=True)
+        identity = embed.identity_key(build)
+        with open_store(build.chroma, identity) as store:
+            build.progress.begin("upsert", len(plan(wanted, held or {}).put))
+            outcome = reconcile(
+                store,
+                wanted,
+                lambda ids: rows(build, [entries[key] for key in ids], wanted),
+                files.key(*(f"{key} {value}" for key, value in sorted(wanted.items()))),
+                held=held,
+                advance=lambda done: build.progress.advance("upsert", done),
+            )
+            build.report.notes += store.notices
+        build.report.notes += [f"removed collection {name} of an earlier embedder" for name in outcome.retired]
+        count.executed += len(outcome.plan.put)
+        count.written += len(outcome.plan.put)
+        count.removed += len(outcome.plan.drop)
+        count.reused += len(wanted) - len(outcome.plan.put)
+        _leave(build, wanted)
+    ran = set(outcome.plan.put)
+    build.record("upsert", dict.fromkeys(outcome.plan.drop, "held"), {key: wanted[key] for key in ran}, ran)
+
+
+def intact(build: Build) -> bool:
+    """Whether nobody has touched the store since this build wrote it. Raises UnreachableError when a server is down."""
+    return _trusted(build) is not None
+
+
+def gather(build: Build) -> dict[str, Entry]:
+    """All indexed skills by ID."""
+    entries = {}
+    for source in build.sources:
+        described, embedded = (
+            {row.id: row for row in manifest.load(build.paths.manifest(step, source.name), Keyed)}
+            for step in ("descriptor", "embed")
+        )
+        for row in manifest.load(build.paths.manifest("select", source.name), Selected):
+            if row.record is not None:
+                entries[row.id] = Entry(source.name, row, described[row.id], embedded[row.id])
+    return entries
+
+
+def row_keys(build: Build, entries: Mapping[str, Entry]) -> dict[str, str]:
+    """By ID what the row is made from, as one digest."""
+    base = texts.code_digest("upsert")
+    keys = {}
+    for skill, entry in entries.items():
+        record = entry.selected.record
+        if record is not None:
+            shown = manifest.encode(msgspec.structs.replace(record, package_digest="", files=0, bytes=0))
+            keys[skill] = files.key(base, shown, entry.descriptor.short, entry.embed.key)
+    return keys
+
+
+def rows(build: Build, entries: Sequence[Entry], keys: Mapping[str, str]) -> Rows:
+    """The rows of some skills as the store takes them."""
+    from pipeline.chroma import Rows
+    from pipeline.steps import upsert
+
+    selected = {entry.selected.id: entry.selected for entry in entries}
+    described = texts.descriptors(build, selected, [entry.descriptor for entry in entries])
+    made = [
+        upsert.row(entry.selected.record, item, entry.embed.key)
+        for entry, item in zip(entries, described, strict=True)
+        if entry.selected.record is not None
+    ]
+    return Rows(
+        ids=[entry.selected.id for entry in entries],
+        vectors=embed.vectors(build, [(entry.source, entry.embed) for entry in entries]),
+        metadatas=[{**metadata, "row_key": keys[entry.selected.id]} for entry, (metadata, _text) in zip(entries, made, strict=True)],
+        documents=[document for _metadata, document in made],
+    )
+
+
+def describe(build: Build) -> str:
+    """The store's state in a few words, for `status`; opens nothing of Chroma."""
+    config = build.chroma
+    try:
+        held = _trusted(build)
+    except UnreachableError as error:
+        return f"{config.mode}: {error.what} at {error.where}"
+    if held is None:
+        return f"{config.mode} at {config.where}: not as the last build left it, or never written; the next build puts it right"
+    return f"{config.mode} at {config.where}: {len(held)} rows"
+
+
+def disagreements(build: Build, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str]]:
+    """What in the store is not as the manifests say: (part, sentence) pairs; part is row or vector."""
+    import numpy as np
+
+    from pipeline.chroma import open_store
+    from pipeline.chroma.store import BATCH
+
+    wanted = row_keys(build, entries)
+    with untouched(build.chroma) as config, open_store(config, embed.identity_key(build)) as store:
+        for notice in store.notices:
+            yield "row", notice
+        held = store.held()
+        for skill in sorted(held.keys() - wanted.keys()):
+            yield "row", f"{skill} is in the store, but no source has it"
+        for skill in sorted(wanted.keys() - held.keys()):
+            yield "row", f"{skill} is missing from the store"
+        both = sorted(wanted.keys() & held.keys())
+        for start in range(0, len(both), BATCH):
+            ids = both[start : start + BATCH]
+            expected, found = rows(build, [entries[key] for key in ids], wanted), store.fetch(ids)
+            for place, skill in enumerate(ids):
+                if (expected.metadatas[place], expected.documents[place]) != (found.metadatas[place], found.documents[place]):
+                    yield "row", f"{skill}: its row in the store is not the one that was written"
+                if not np.allclose(expected.vectors[place], found.vectors[place], atol=1e-5):
+                    yield "vector", f"{skill}: its vector in the store is not the one that was computed"
+
+
+@contextmanager
+def untouched(config: ChromaConfig) -> Iterator[ChromaConfig]:
+    """A store to look into without leaving a trace: Chroma writes even when it only reads, so files are copied first."""
+    if config.mode != "embedded" or not Path(config.path).is_dir():
+        yield config
+        return
+    with tempfile.TemporaryDirectory(prefix="retrieval-") as folder:
+        copy = Path(folder) / "chroma"
+        shutil.copytree(config.path, copy)
+        yield replace(config, path=str(copy))
+
+
+def _trusted(build: Build) -> dict[str, str] | None:
+    """What the store holds by our own ledger, if nobody touched either since we wrote them."""
+    from pipeline.chroma import fingerprint
+
+    try:
+        stamp = msgspec.json.decode(_stamp_path(build).read_bytes(), type=Stamp)
+        if stamp.fingerprint is None or files.digest_file(_ledger_path(build)) != stamp.ledger:
+            return None
+    except (OSError, msgspec.MsgspecError):
+        return None
+    if fingerprint(build.chroma, embed.identity_key(build)) != stamp.fingerprint:
+        return None
+    return {row.id: row.key for row in manifest.previous(_ledger_path(build), Keyed)}
+
+
+def _leave(build: Build, wanted: Mapping[str, str]) -> None:
+    """Write ledger and stamp, after the store was closed."""
+    from pipeline.chroma import fingerprint
+
+    manifest.store(_ledger_path(build), [Keyed(id=key, key=value, digest="") for key, value in wanted.items()])
+    mark = fingerprint(build.chroma, embed.identity_key(build))
+    stamp = Stamp(files.digest_file(_ledger_path(build)), mark)
+    files.write(_stamp_path(build), msgspec.json.encode(stamp))
+
+
+def _ledger_path(build: Build) -> Path:
+    return build.paths.build / "upsert.jsonl"
+
+
+def _stamp_path(build: Build) -> Path:
+    return build.paths.build / "upsert.stamp"
+

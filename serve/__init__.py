@@ -1,0 +1,1 @@
+"""The answering side of Retrieval: reads a published snapshot, never builds one."""
