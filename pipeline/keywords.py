@@ -32,6 +32,8 @@ _SYMBOLS = re.compile(rf"[^\x00-\x7f\w{_MARKS}]+")
 # Invisible characters that would cut a word in two: soft hyphen, zero-width space and joiners, word joiner, BOM.
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]+")
 
+_INNER_BLANK = re.compile(f"(?<=[{_UNSPACED}]) (?=[{_UNSPACED}])")
+
 _SINGULAR = re.compile(r"[a-z]{2,}[a-rt-z]")
 _SIBILANT = ("x", "z", "ch", "sh")
 _END = ""  # the key under which a tree node keeps what ends there: no word is empty
@@ -50,6 +52,11 @@ def words(text: str) -> list[str]:
     if any(name in text for name in _SPELLED):
         text = _SIGNED.sub(lambda found: f" {_SPELLED[found[0]]} ", text)
     return text.translate(_BLANKS).split() if text.isascii() else _WORD.findall(text)
+
+
+def joined(parts: Iterable[str]) -> str:
+    """A keyword in its one spelling: its words with blanks between them, none inside a script without blanks."""
+    return _INNER_BLANK.sub("", " ".join(parts))
 
 
 def plurals(word: str) -> tuple[str, ...]:

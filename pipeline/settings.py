@@ -37,6 +37,7 @@ class Settings:
 
     config_file: None when there is none and none was needed. overrides_path: may not exist. uncategorized: "review" or
     "index". sources: in order of precedence; those with `enabled` False are listed and not read. lock_timeout: seconds.
+    iwe_command: "" for the program on PATH.
     env_files: the `.env` files in force, the strongest first. origins: for each known variable that is set, where.
     """
 
@@ -50,6 +51,7 @@ class Settings:
     embedder: EmbeddingSettings
     limits: Limits
     lock_timeout: float
+    iwe_command: str = ""
     warnings: tuple[ConfigWarning, ...] = ()
     env_files: tuple[Path, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
@@ -141,6 +143,7 @@ def _settings(lookup: Lookup, config: Path | None, *, with_sources: bool) -> Set
         embedder=embedding_settings(lookup),
         limits=limits(lookup),
         lock_timeout=lookup.number("RETRIEVAL_LOCK_TIMEOUT"),
+        iwe_command=lookup.command("RETRIEVAL_IWE_COMMAND"),
         warnings=warnings,
         env_files=tuple(file.path for file in lookup.environ.files),
         origins={name: lookup.environ.where(used) for name in BY_NAME if (used := lookup.name_in_use(name))},

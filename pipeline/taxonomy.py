@@ -18,7 +18,7 @@ from pipeline.config.document import Document
 from pipeline.config.suggest import did_you_mean, shown
 from pipeline.config.toml_lines import line_numbers
 from pipeline.errors import ConfigError
-from pipeline.keywords import Matcher, words
+from pipeline.keywords import Matcher, joined, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ class Category(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of the vocabulary.
 
     keywords: words and phrases that speak for it. hints: words that many other skills use too, and that count less.
-    Both are folded (lower-case words joined by single spaces) and sorted.
+    Both are folded (lower case, one spelling for hyphen, underscore and blank) and sorted.
     """
 
     id: str
@@ -103,6 +103,9 @@ class Overrides:
     def unmatched(self, ids: Iterable[str]) -> tuple[str, ...]:
         """The overridden IDs that are none of `ids`, sorted: each deserves a warning, for it has no effect."""
         return tuple(sorted(self.skills.keys() - set(ids)))
+
+
+NOTHING = Overrides({})
 
 
 def load_taxonomy(text: str, path: str) -> Taxonomy:
@@ -182,7 +185,7 @@ def _terms(file: _File, here: tuple[str | int, ...], value: object, key: str, ca
                 f"{shown(term)} in the {key} of the category {shown(category)} cannot be found in any text",
                 f"write a text with at least one letter or digit and at most {LONGEST_TERM} characters",
             )
-        folded.add(" ".join(parts))
+        folded.add(joined(parts))
     return tuple(sorted(folded))
 
 
@@ -217,7 +220,7 @@ class _File:
         self.data = self._parse()
 
     def _parse(self) -> dict[str, Any]:
-        import tomllib  # noqa: PLC0415  a search reads neither file, and saves its 8 ms
+        import tomllib  # here, because a search reads neither file, and saves its 8 ms
 
         try:
             return tomllib.loads(self._text)

@@ -97,24 +97,34 @@ def _analyse(chunk: str) -> list[str]:
     chunk = chunk.rstrip("+#")
     if len(chunk) == 3 and chunk[1] == "/":
         return [(chunk[0] + chunk[2]).casefold()]
-    if _VERSION.fullmatch(chunk):
-        return [chunk.casefold()] if len(chunk) <= MAX_TOKEN else []
-    parts = [token for part in _PART.findall(chunk) for token in _part_tokens(part)]
-    whole = re.sub(r"[-._]+", "", chunk)
-    if whole != chunk and len(whole) <= MAX_TOKEN and not _UNSPACED.search(whole):
-        joined = _stem(whole.casefold())
-        if joined not in parts:
-            parts.append(joined)
+    parts = [token for piece in chunk.split("-") for token in _piece_tokens(piece)]
+    bare = re.sub(r"[-._]+", "", chunk)
+    if (
+        parts
+        and bare != chunk
+        and len(bare) <= MAX_TOKEN
+        and not _UNSPACED.search(bare)
+        and not _VERSION.fullmatch(chunk)
+    ):
+        whole = _stem(bare.casefold())
+        if whole not in parts:
+            parts.append(whole)
     return parts
+
+
+def _piece_tokens(piece: str) -> list[str]:
+    if _VERSION.fullmatch(piece):
+        return [piece.casefold()] if len(piece) <= MAX_TOKEN else []
+    return [token for part in _PART.findall(piece) for token in _part_tokens(part)]
 
 
 def _part_tokens(part: str) -> list[str]:
     """Tokens of a piece without separators: pairs, humps, or one word."""
     if not part.isascii() and _UNSPACED.search(part):
         return _mixed(part)
-    if len(part) > MAX_TOKEN:
-        return []
     folded = part.casefold()
+    if len(folded) > MAX_TOKEN:
+        return []
     out = [] if folded in STOP_WORDS else [_stem(folded)]
     if part.isascii() and not part.islower() and not part.isupper():
         humps = _HUMP.findall(part)

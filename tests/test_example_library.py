@@ -386,15 +386,16 @@ def test_the_bisect_probe_finds_the_bad_commit_and_skips_what_cannot_be_built(tm
     repository = tmp_path / "repository"
     repository.mkdir()
     call("init", "-q")
-    for number in range(1, 9):
-        (repository / "bug" if number >= 6 else repository / "number").write_text(str(number), encoding="utf-8")
-        (repository / "unbuildable").write_text(str(number == 3), encoding="utf-8")
+    for number in range(1, 10):
+        (repository / "bug" if number >= 7 else repository / "number").write_text(str(number), encoding="utf-8")
+        (repository / "unbuildable").write_text(str(number == 5), encoding="utf-8")
         call("add", "-A")
         call("commit", "-qm", f"commit {number}")
-    call("bisect", "start", "HEAD", "HEAD~7")
+    call("bisect", "start", "HEAD", "HEAD~8")
     call("bisect", "run", "bash", str(probe), BUILD_CMD="! grep -q True unbuildable", TEST_CMD="test ! -e bug")
 
-    assert call("show", "-s", "--format=%s", "refs/bisect/bad") == "commit 6\n"
+    assert call("show", "-s", "--format=%s", "refs/bisect/bad") == "commit 7\n"
+    assert re.findall(r"^# skip: \[[0-9a-f]+\] (.*)", call("bisect", "log"), flags=re.MULTILINE) == ["commit 5"]
 
 
 def test_the_size_of_a_video_decides_its_bitrate() -> None:

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-# Folders that no walk descends into: a source inside one of them is not read twice.
-NOT_WALKED = frozenset({".archive", ".git", ".hub", ".venv", "node_modules"})
-
 
 def check(sources: Sequence[Source], data_dir: Path) -> list[ConfigWarning]:
     """Warnings about folders that are read twice.
@@ -76,10 +73,19 @@ def _overlaps(sources: Sequence[Source], folders: dict[str, Path]) -> list[Confi
             warnings.append(_overlap(source, other, "is the same folder as"))
     for source in sources:
         for above in folders[source.name].parents:
-            if above in first and NOT_WALKED.isdisjoint(folders[source.name].relative_to(above).parts):
+            if above in first and _reads(first[above], folders[source.name].relative_to(above)):
                 warnings.append(_overlap(source, first[above], "lies inside"))
                 break
     return warnings
+
+
+def _reads(outer: Source, inner: Path) -> bool:
+    """Whether a source's walk comes to what lies in a folder below its own."""
+    # Only sources inside each other pay for what the walk needs.
+    from pipeline.sources.globs import Globs
+    from pipeline.sources.listing import IGNORED
+
+    return IGNORED.isdisjoint(inner.parts) and Globs(outer.include, outer.exclude).keeps(f"{inner.as_posix()}/skill")
 
 
 def _overlap(source: Source, other: Source, how: str) -> ConfigWarning:

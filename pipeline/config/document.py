@@ -172,12 +172,25 @@ def _check_globs(document: Document, address: Address, name: str, value: Any) ->
         if not isinstance(glob, str):
             _wrong(document, at, name, "a list of texts", glob, "put each glob in quotes")
         parts = glob.replace("\\", "/").split("/")
-        if not glob.strip() or not glob.isprintable() or len(glob) > LONGEST_GLOB or ".." in parts or parts[0] == "":
+        shape = glob.strip() and glob.isprintable() and len(glob) <= LONGEST_GLOB
+        if not shape or ".." in parts or not parts[0] or not _compiles(glob):
             raise ConfigError(
                 f"{shown(name)} has a glob that cannot match: {shown(glob)}",
                 where=document.at(*at),
                 next_step="write it relative to the source's folder, like web/** or **/drafts",
             )
+
+
+def _compiles(glob: str) -> bool:
+    if "[" not in glob:  # nothing else in a glob can be wrong
+        return True
+    from pipeline.sources.globs import Globs
+
+    try:
+        Globs((glob,))
+    except re.error:
+        return False
+    return True
 
 
 def _block(document: Document, number: int, table: Mapping[str, Any]) -> Block:

@@ -60,6 +60,6 @@ SOURCE = (
     Key(
         "profiles", "bool", 'With `harness = "hermes"`: `path` is a Hermes home; its profiles are read too.', "`false`"
     ),
-    Key("include", "globs", "Only skills whose folder matches one of these globs.", "everything"),
-    Key("exclude", "globs", "No skills whose folder matches one of these globs.", "nothing"),
+    Key("include", "globs", "Only skills in folders that one of these globs covers.", "everything"),
+    Key("exclude", "globs", "No skills in folders that one of these globs covers.", "nothing"),
 )

@@ -50,6 +50,11 @@ class Lookup(NamedTuple):
         value = self.value(name)
         return value if isinstance(value, int | float) else 0.0
 
+    def command(self, name: str) -> str:
+        """A program: the path when it looks like one, else its name; "" when unset."""
+        text = self.text(name)
+        return str(self.path(name)) if text.startswith(("~", "$")) or "/" in text or "\\" in text else text
+
     def path(self, name: str) -> Path | None:
         """A path made absolute: a relative one starts at its `.env` file, or at the current folder."""
         if not self.name_in_use(name):

@@ -59,6 +59,10 @@ PLACES = (
 )
 
 HERMES = """
+Globs are compared with a folder's path below the source, parts separated by `/`. `*`, `?` and `[abc]` stay within one
+part, `**` stands for any number of parts, and a glob that covers a folder covers everything below it: `drafts` is one
+folder at the top, `**/drafts` one at any depth, `*-old` all such folders at the top. Case counts.
+
 ### A Hermes home
 
 ```toml

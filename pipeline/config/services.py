@@ -66,11 +66,7 @@ def embedding_settings(lookup: Lookup) -> EmbeddingSettings:
 
 def limits(lookup: Lookup) -> Limits:
     """Sizes above which a skill is reported instead of read."""
-    return Limits(
-        skill_bytes=int(lookup.number("RETRIEVAL_MAX_SKILL_BYTES")),
-        package_files=int(lookup.number("RETRIEVAL_MAX_PACKAGE_FILES")),
-        package_bytes=int(lookup.number("RETRIEVAL_MAX_PACKAGE_BYTES")),
-    )
+    return Limits(skill_bytes=int(lookup.number("RETRIEVAL_MAX_SKILL_BYTES")))
 
 
 def without_effect(lookup: Lookup) -> list[ConfigWarning]:

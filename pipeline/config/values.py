@@ -103,8 +103,6 @@ class EmbeddingSettings:
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes above which a skill is reported instead of read. Bytes and numbers of files."""
+    """Sizes above which a skill is reported instead of read. skill_bytes: of the SKILL.md."""
 
     skill_bytes: int
-    package_files: int
-    package_bytes: int

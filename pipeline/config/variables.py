@@ -15,7 +15,7 @@ TRUE = frozenset({"true", "1", "yes", "on"})
 FALSE = frozenset({"false", "0", "no", "off"})
 PREFIX = "RETRIEVAL_"
 
-_WORD = re.compile(r"[a-z0-9][a-z0-9_-]{0,47}")
+_WORD = re.compile(r"[a-z0-9][a-z0-9_-]{0,38}")
 _INT = re.compile(r"[+-]?[0-9]+")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)")
 _URL = re.compile(r"https?://[^\s/?#@]+(?:[/?][^\s#]*)?")
@@ -87,7 +87,7 @@ VECTORS = (
     Variable(
         "RETRIEVAL_NAMESPACE",
         "word",
-        "First part of the collections' names. Give each library its own when several share one server.",
+        "First part of the collections' names, to tell them apart on a server.",
         "retrieval",
     ),
 )
@@ -111,7 +111,7 @@ EMBEDDING = (
     Variable(
         "RETRIEVAL_EMBEDDING_URL",
         "url",
-        "Full address that the endpoint takes texts at, such as `http://127.0.0.1:8080/v1/embeddings`.",
+        "Address of the endpoint, such as `http://127.0.0.1:8080/v1` or the same with `/embeddings`.",
         aliases=("EMBEDDING_URL",),
     ),
     Variable("RETRIEVAL_EMBEDDING_API_KEY", "secret", "Key for the endpoint.", aliases=("EMBEDDING_API_KEY",)),
@@ -147,11 +147,9 @@ LIMITS = (
         low=1024,
         high=1 << 28,
     ),
-    Variable("RETRIEVAL_MAX_PACKAGE_FILES", "int", "Most files in a skill's folder.", 2000, low=1, high=1_000_000),
-    Variable(
-        "RETRIEVAL_MAX_PACKAGE_BYTES", "int", "Largest skill folder, in bytes.", 250 << 20, low=1024, high=1 << 40
-    ),
 )
+
+PROGRAMS = (Variable("RETRIEVAL_IWE_COMMAND", "text", "The `iwe` program.", otherwise="the one on `PATH`"),)
 
 SCRIPTS = (
     Variable(
@@ -176,6 +174,7 @@ GROUPS: tuple[tuple[str, tuple[Variable, ...]], ...] = (
     ("Vector store", VECTORS),
     ("Embedding", EMBEDDING),
     ("Limits", LIMITS),
+    ("Programs", PROGRAMS),
     ("Scripts and tests", SCRIPTS),
     ("Read from the system", OTHERS),
 )
@@ -192,7 +191,7 @@ def parse(row: Variable, text: str, where: str) -> Value:
     if row.kind == "choice":
         return _choice(row, bare, where)
     if row.kind == "word" and not _WORD.fullmatch(bare):
-        _refuse(row, bare, where, "up to 48 lower-case letters, digits, - and _, a letter or digit first")
+        _refuse(row, bare, where, "up to 39 lower-case letters, digits, - and _, a letter or digit first")
     if row.kind == "url" and not _URL.fullmatch(bare):
         _refuse(row, bare.rpartition("@")[2], where, "an http:// or https:// address without a password in it")
     if row.kind == "text" and not bare.isprintable():

@@ -17,7 +17,8 @@ SHAPES = ("pipeline.model", "serve.contract")
 
 
 @functools.cache
-def _source(module: str) -> bytes:
+def source_of(module: str) -> bytes:
+    """The source text of a module, with line ends made equal."""
     spec = importlib.util.find_spec(module)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(module)
@@ -33,4 +34,4 @@ def digest(modules: tuple[str, ...]) -> str:
 def _parts(modules: Iterable[str]) -> Iterable[bytes]:
     for module in sorted(set(modules)):
         yield module.encode()
-        yield _source(module)
+        yield source_of(module)

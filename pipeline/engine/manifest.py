@@ -48,13 +48,16 @@ def load(path: Path, row_type: type[T]) -> list[T]:
 
 
 def previous(path: Path, row_type: type[T]) -> list[T]:
-    """The rows the last run left, to be reused; none when there are none or they cannot be read.
+    """The rows the last run left, to be reused; none when there are none, or they are not as they were written.
 
-    A damaged or older manifest is worth no more than a missing one here: its owner is about to write it again.
+    A damaged, edited or older manifest is worth no more than a missing one here: its owner is about to write it again.
     """
     try:
-        return msgspec.json.Decoder(row_type).decode_lines(path.read_bytes())
-    except (OSError, msgspec.MsgspecError):
+        data = path.read_bytes()
+        if _sum(path).read_text(encoding="ascii") != files.digest(data):
+            return []
+        return msgspec.json.Decoder(row_type).decode_lines(data)
+    except (OSError, UnicodeDecodeError, msgspec.MsgspecError):
         return []
 
 
@@ -68,4 +71,11 @@ def store_lines(path: Path, rows: Iterable[object]) -> bool:
     """Write rows in the order given. Returns whether the file changed."""
     data = _encoder.encode_lines(list(rows))
     faults.reach(f"manifest:{path.parent.name}")
-    return files.write(path, data)
+    changed = files.write(path, data)
+    files.write(_sum(path), files.digest(data).encode())
+    return changed
+
+
+def _sum(path: Path) -> Path:
+    """Where the digest of a manifest stands, by which a later run knows it again."""
+    return path.with_name(f"{path.name}.sum")

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pipeline.reader.fence import KEY
 from pipeline.reader.texts import one_line
-from pipeline.reader.tree import MAX_TEXT, Plain, TreeError, Value, load
+from pipeline.reader.tree import MAX_TEXT, TreeError, Value, load
 
 MAX_ENTRIES = 256
 
@@ -19,7 +19,8 @@ _NEEDS_QUOTES = re.compile(
 )
 _INDENT = re.compile(r"^[ \t]++", re.MULTILINE)
 _BLOCK_HEADER = re.compile(r"[|>][-+0-9]{0,3}(?:[ \t]++#.*)?\Z")
-_CONFLICT = re.compile(r"(?:<{7}|={7}|>{7}|\|{7})(?:[ \t]|\Z)")  # what a merge leaves behind
+# Lines at the margin that continue nothing: comments, keys that are no text, what a merge leaves behind.
+_NOT_TEXT = re.compile(r"#|[?:](?:[ \t]|\Z)|(?:<{7}|={7}|>{7}|\|{7})(?:[ \t]|\Z)")
 _LIST_ITEM = re.compile(r"-[ \t]++(?=\S)")
 _TRAILING_COMMENT = re.compile(r"[ \t]#.*\Z")
 _OPEN_QUOTE = {'"': re.compile(r'(?<!\\)"'), "'": re.compile(r"(?<!')'(?!')")}
@@ -68,7 +69,7 @@ def _entries(block: str, wanted: frozenset[str]) -> list[_Entry]:
         key = KEY.match(line) or (_misplaced(line, entries[-1], wanted) if entries else None)
         if key:
             entries.append(_Entry(key["key"] or key["known"], line[key.end() :].strip(), [line.lstrip()]))
-        elif entries and not line.startswith("#") and not _CONFLICT.match(line):
+        elif entries and not _NOT_TEXT.match(line):
             entries[-1].lines.append(line)
     return entries
 
@@ -90,7 +91,8 @@ def _without_margin(block: str) -> str:
 
 def _value(entry: _Entry, anchors: dict[str, tuple[Value, int]]) -> Value:
     source = "\n".join(entry.lines)
-    for attempt in (source, _mended(source)):
+    # A mended text would no longer tell a comment after a name; what stands in one line is better taken raw.
+    for attempt in (source,) if entry.inline[:1].isalnum() else (source, _mended(source)):
         try:
             loaded = load(attempt, anchors).value
         except TreeError:
@@ -136,6 +138,3 @@ def _unquoted(text: str) -> str:
 def without_comment(text: str) -> str:
     """`text` up to a YAML comment."""
     return _TRAILING_COMMENT.sub("", text)
-
-
-__all__ = ["Opaque", "Plain", "Raw", "repair", "without_comment"]

@@ -7,12 +7,13 @@ import os
 import stat as modes
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from pipeline.sources.listing import IGNORED, is_skill_file
 from pipeline.sources.tree import Link, Owner, Tree, stat_key
 
-MAX_LINKED = 50_000  # aliases and linked files of one source together
+MAX_ALIASES = 50_000  # of one source together: links to folders of skills multiply
 _FAULTS = {errno.ENOENT: "dangling_link", errno.ENOTDIR: "dangling_link", errno.ELOOP: "link_loop"}
 
 
@@ -36,11 +37,12 @@ def resolve(tree: Tree, path: str) -> Target:
     except OSError as error:
         return Target(_FAULTS.get(error.errno or 0, "unreadable"), "", None, error)
     base = tree.real if tree.real.endswith("/") else f"{tree.real}/"
-    if real == tree.real:
-        return Target("", "", stat)
-    if not real.startswith(base):
+    if not f"{real}/".startswith(base):
         return Target("outside_link", "", stat)
-    return Target("", real[len(base) :], stat)
+    folder = real[len(base) :]
+    if not IGNORED.isdisjoint(folder.split("/")):
+        return Target("ignored_target", folder, stat)
+    return Target("", folder, stat)
 
 
 def linked_skill(tree: Tree, folder: str, names: Sequence[str]) -> Owner | None:
@@ -55,7 +57,9 @@ def linked_skill(tree: Tree, folder: str, names: Sequence[str]) -> Owner | None:
             _report(tree, path, target)
         elif not modes.S_ISREG(target.stat.st_mode):
             tree.report("not_a_file", path)
-        elif _found_by_itself(target.folder):
+        elif target.stat.st_size > tree.max_bytes:
+            tree.report("too_large", path)
+        elif is_skill_file(target.folder.rpartition("/")[2]):
             tree.links.append(Link(folder, name, None))
         elif known := tree.linked.get(target.folder):
             tree.aliases.setdefault(known.folder, []).append(path)
@@ -69,74 +73,43 @@ def linked_skill(tree: Tree, folder: str, names: Sequence[str]) -> Owner | None:
 
 
 def follow_links(tree: Tree) -> None:
-    """Makes the links met during the walk into aliases, bundled files and problems."""
-    if not tree.links:
-        return
-    skills, folders = sorted(tree.owners), sorted(tree.listings)
-    left = MAX_LINKED
+    """Makes the links met during the walk into aliases and problems. What a package holds by links is no part of it."""
+    skills = sorted(tree.owners) if tree.links else []
+    left = MAX_ALIASES
     for link in tree.links:
         path = tree.path(link.folder, link.name)
         target = resolve(tree, path)
         if target.kind or target.stat is None:
             _not_followed(tree, link, path, target)
         elif modes.S_ISDIR(target.stat.st_mode):
-            left -= _follow_folder(tree, link, target, skills, folders, left)
+            left -= _follow_folder(tree, link, target.folder, skills, left)
         elif is_skill_file(link.name):
             folder = target.folder.rpartition("/")[0]
             if folder in tree.owners:
                 tree.aliases.setdefault(folder, []).append(path)
-        elif link.owner is not None and modes.S_ISREG(target.stat.st_mode):
-            name = link.owner.within(f"{link.folder}/{link.name}" if link.folder else link.name)
-            link.owner.files.append((name, stat_key(target.stat), bool(target.stat.st_mode & 0o111)))
+        elif link.owner is not None:
+            link.owner.note("bundled_link")
         if left <= 0:
             tree.report("too_many_links", path)
             return
 
 
-def _follow_folder(tree: Tree, link: Link, target: Target, skills: list[str], folders: list[str], left: int) -> int:
-    """Follows a link to a folder; says how many aliases and files that made.
+def _follow_folder(tree: Tree, link: Link, target: str, skills: list[str], left: int) -> int:
+    """Follows a link to a folder; says how many aliases that made.
 
     A walked folder's path holds no links below the source's own folder, so it can be compared with the target's.
     """
     path = tree.path(link.folder, link.name)
-    if target.folder == "" or f"{link.folder}/".startswith(f"{target.folder}/"):
+    if target == "" or f"{link.folder}/".startswith(f"{target}/"):
         tree.report("link_loop", path)
         return 0
-    if not IGNORED.isdisjoint(target.folder.split("/")):
-        tree.report("ignored_target", path)
-        return 0
-    made = 0
-    for skill in _at_and_below(skills, target.folder):
-        alias = f"{path}{tree.owners[skill].path[len(tree.path(target.folder)) :]}"
+    found = list(islice(_at_and_below(skills, target), left))
+    for skill in found:
+        alias = f"{path}{tree.owners[skill].path[len(tree.path(target)) :]}"
         tree.aliases.setdefault(skill, []).append(alias)
-        made += 1
-        if made >= left:
-            return made
-    if link.owner is not None:
-        made += _add_linked_files(tree, link, link.owner, target.folder, folders, left - made)
-    return made
-
-
-def _add_linked_files(tree: Tree, link: Link, owner: Owner, target: str, folders: list[str], left: int) -> int:
-    """Adds the files of a linked folder to the package, those of skills in it left out."""
-    made = 0
-    at = f"{link.folder}/{link.name}" if link.folder else link.name
-    for folder in _at_and_below(folders, target):
-        inner = tree.owner_of(folder)
-        if inner is not None and f"{inner.folder}/".startswith(f"{target}/"):
-            continue
-        for name in tree.listings[folder].files:
-            if made >= left:
-                return made
-            try:
-                stat = os.lstat(tree.path(folder, name))
-            except OSError:
-                continue  # gone since its folder was listed
-            if modes.S_ISREG(stat.st_mode):
-                relative = owner.within(f"{at}{folder[len(target) :]}/{name}")
-                owner.files.append((relative, stat_key(stat), bool(stat.st_mode & 0o111)))
-                made += 1
-    return made
+    if not found and link.owner is not None:
+        link.owner.note("bundled_link")
+    return len(found)
 
 
 def _not_followed(tree: Tree, link: Link, path: str, target: Target) -> None:
@@ -146,7 +119,7 @@ def _not_followed(tree: Tree, link: Link, path: str, target: Target) -> None:
     if is_folder or looks_like_folder or is_skill_file(link.name):
         _report(tree, path, target)
     elif link.owner is not None:
-        link.owner.note(f"bundled_{target.kind}")
+        link.owner.note("bundled_link")
 
 
 def _report(tree: Tree, path: str, target: Target) -> None:
@@ -154,11 +127,6 @@ def _report(tree: Tree, path: str, target: Target) -> None:
         tree.report_error(path, target.error)
     else:
         tree.report(target.kind, path)
-
-
-def _found_by_itself(target: str) -> bool:
-    folder, _, name = target.rpartition("/")
-    return is_skill_file(name) and IGNORED.isdisjoint(folder.split("/"))
 
 
 def _at_and_below(names: list[str], folder: str) -> Iterator[str]:

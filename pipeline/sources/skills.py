@@ -6,6 +6,7 @@ import os
 import stat as modes
 import time
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -79,7 +80,7 @@ def walk(
     shown = os.path.abspath(root)
     usable = cache if cache is not None and cache.root == shown else None
     with collector_paused():
-        scan = _Scan(Tree(source, shown, os.path.realpath(shown)), Globs(include, exclude), usable, max_bytes)
+        scan = _Scan(Tree(source, shown, os.path.realpath(shown), max_bytes), Globs(include, exclude), usable)
         scan.run()
         follow_links(scan.tree)
         return _finished(scan, usable, started)
@@ -88,61 +89,70 @@ def walk(
 class _Scan:
     """Visits every real folder once, parents first."""
 
-    def __init__(self, tree: Tree, globs: Globs, cache: WalkCache | None, max_bytes: int) -> None:
+    def __init__(self, tree: Tree, globs: Globs, cache: WalkCache | None) -> None:
         self.tree = tree
         self.globs = globs
-        self.max_bytes = max_bytes
         self.known = cache.listings if cache is not None else {}
         self.listed = 0
 
     def run(self) -> None:
-        tree = self.tree
-        listings = tree.listings
+        """Puts skills, links and problems into the tree."""
+        tree, base, known, lstat = self.tree, self.tree.base, self.known, os.lstat
         stack: list[tuple[str, Owner | None]] = [("", None)]
         while stack:
             folder, owner = stack.pop()
-            path = f"{tree.base}{folder}"
-            listing = self.listing(folder, path)
-            if listing is None:
+            path = f"{base}{folder}"
+            try:
+                stat = lstat(path) if folder else os.stat(path)
+            except OSError as error:
+                self.unlisted(folder, error)
                 continue
-            listings[folder] = listing
+            listing = known.get(folder)
+            if (
+                listing is None
+                or listing.ctime_ns != stat.st_ctime_ns
+                or listing.mtime_ns != stat.st_mtime_ns
+                or listing.inode != stat.st_ino
+            ) and (listing := self.relist(folder, path, stat)) is None:
+                continue
+            tree.listings[folder] = listing
             if listing.skill:
                 owner = tree.owners[folder] = self.skill(folder, f"{path}/{listing.skill}", listing)
             if listing.links or listing.oddities:
                 owner = self.special(folder, path, listing, owner)
-            if owner is not None and listing.files:
+            if listing.files and owner is not None:
                 _add_files(owner, owner.within(folder), path, listing.files)
             if listing.folders:
-                prefix = f"{folder}/" if folder else ""
-                below = [(prefix + name, owner) for name in reversed(listing.folders)]
-                if owner is None and not self.globs.keeps_all:
-                    # With no package around it, all that could be found in an excluded folder is excluded too.
-                    below = [item for item in below if not self.globs.excludes(item[0])]
-                stack.extend(below)
+                stack.extend(self.below(folder, owner, listing.folders))
 
-    def listing(self, folder: str, path: str) -> Listing | None:
-        """What the folder holds: as remembered if its times say so, else listed; None when it cannot be had."""
+    def below(self, folder: str, owner: Owner | None, names: Sequence[str]) -> list[tuple[str, Owner | None]]:
+        """What to visit in `folder`, last first."""
+        prefix = f"{folder}/" if folder else ""
+        found = [(prefix + name, owner) for name in reversed(names)]
+        if owner is None and not self.globs.keeps_all:
+            # With no package around it, all that could be found in an excluded folder is excluded too.
+            found = [item for item in found if not self.globs.excludes(item[0])]
+        return found
+
+    def relist(self, folder: str, path: str, stat: os.stat_result) -> Listing | None:
+        """Lists a folder; None when it cannot be had."""
+        if not modes.S_ISDIR(stat.st_mode):
+            return None  # something else since the folder above it was listed
         try:
-            stat = os.lstat(path) if folder else os.stat(path)
-            known = self.known.get(folder)
-            if (
-                known is not None
-                and known.mtime_ns == stat.st_mtime_ns
-                and known.ctime_ns == stat.st_ctime_ns
-                and known.inode == stat.st_ino
-            ):
-                return known
-            if modes.S_ISDIR(stat.st_mode):
-                self.listed += 1
-                return list_folder(path, stat)
-            if not folder:
-                self.tree.report("not_a_folder", self.tree.root)
-        except FileNotFoundError:
-            if not folder:  # one below is simply not there any more
-                self.tree.report("source_missing", self.tree.root)
+            self.listed += 1
+            return list_folder(path, stat)
         except OSError as error:
+            self.unlisted(folder, error)
+            return None
+
+    def unlisted(self, folder: str, error: OSError) -> None:
+        """Notes that a folder cannot be had; one that is simply not there any more is no problem."""
+        gone = isinstance(error, FileNotFoundError | NotADirectoryError)
+        if not gone:
             self.tree.report_error(self.tree.path(folder), error)
-        return None
+        elif not folder:
+            missing = isinstance(error, FileNotFoundError)
+            self.tree.report("source_missing" if missing else "not_a_folder", self.tree.root)
 
     def skill(self, folder: str, path: str, listing: Listing) -> Owner:
         """The skill whose file is at `path`."""
@@ -151,7 +161,7 @@ class _Scan:
         except OSError as error:
             self.tree.report_error(path, error)
             return Owner(folder, "", _NO_STAT)
-        if not modes.S_ISREG(stat.st_mode) or stat.st_size > self.max_bytes:
+        if not modes.S_ISREG(stat.st_mode) or stat.st_size > self.tree.max_bytes:
             self.tree.report("too_large" if modes.S_ISREG(stat.st_mode) else "not_a_file", path)
             return Owner(folder, "", _NO_STAT)
         owner = Owner(folder, path, (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino))
@@ -182,8 +192,10 @@ def _add_files(owner: Owner, within: str, path: str, names: Sequence[str]) -> No
     for name in names:
         try:
             stat = os.lstat(f"{path}/{name}")
+        except FileNotFoundError:
+            continue  # gone since its folder was listed: simply not there any more
         except OSError:
-            owner.note("bundled_vanished")
+            owner.note("bundled_unreadable")
             continue
         mode = stat.st_mode
         if modes.S_ISREG(mode):
@@ -197,8 +209,10 @@ def _finished(scan: _Scan, cache: WalkCache | None, started: int) -> Walk:
     if not scan.globs.keeps_all:
         kept = [folder for folder in kept if scan.globs.keeps(folder)]
     same = cache is not None and scan.listed == 0 and len(tree.listings) == len(cache.listings)
+    skills = [_skill_folder(tree, tree.owners[folder]) for folder in kept if tree.owners[folder].path]
+    skills.sort(key=attrgetter("folder"))  # in order already, but for the source's own folder
     return Walk(
-        skills=[_skill_folder(tree, tree.owners[folder]) for folder in kept if tree.owners[folder].path],
+        skills=skills,
         problems=sorted(tree.problems, key=lambda found: (found.where, found.kind)),
         cache=cache if cache is not None and same else WalkCache.of(tree.root, started, tree.listings),
         excluded=len(tree.owners) - len(kept),

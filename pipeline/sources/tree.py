@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+import msgspec
+
 from pipeline.model import Problem
 from pipeline.sources.listing import Listing
 from pipeline.sources.problems import os_problem, problem
@@ -18,20 +20,17 @@ def stat_key(stat: os.stat_result) -> Stat:
     return (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
 
 
-class Owner:
+class Owner(msgspec.Struct, gc=False):
     """A skill being put together: the folders below it belong to it until a nested skill takes over.
 
     path: of its file, "" when that cannot be had, so that the skill only keeps its files out of the package around it.
     """
 
-    __slots__ = ("diagnostics", "files", "folder", "path", "stat")
-
-    def __init__(self, folder: str, path: str, stat: Stat) -> None:
-        self.folder = folder
-        self.path = path
-        self.stat = stat
-        self.files: list[BundledFile] = []
-        self.diagnostics: tuple[str, ...] = ()
+    folder: str
+    path: str
+    stat: Stat
+    files: list[BundledFile] = []
+    diagnostics: tuple[str, ...] = ()
 
     def note(self, diagnostic: str) -> None:
         """Adds a diagnostic, once."""
@@ -52,10 +51,14 @@ class Link(NamedTuple):
 
 
 class Tree:
-    """root: the source's folder as configured, absolute. real: the same without links; nothing outside is followed."""
+    """root: the source's folder as configured, absolute. real: the same without links; nothing outside is followed.
 
-    def __init__(self, source: str, root: str, real: str) -> None:
+    max_bytes: the size of a skill's file from which on it is a problem.
+    """
+
+    def __init__(self, source: str, root: str, real: str, max_bytes: int) -> None:
         self.source = source
+        self.max_bytes = max_bytes
         self.root = root
         self.real = real
         self.base = root if root.endswith("/") else f"{root}/"

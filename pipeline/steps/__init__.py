@@ -23,7 +23,7 @@ USES: dict[str, tuple[str, ...]] = {
         "pipeline.reader.texts",
         "pipeline.reader.tree",
     ),
-    "categorize": ("pipeline.steps.categorize", "pipeline.keywords", "pipeline.taxonomy"),
+    "categorize": ("pipeline.steps.categorize", "pipeline.steps.clauses", "pipeline.keywords", "pipeline.taxonomy"),
     "select": ("pipeline.steps.select",),
     "descriptor": ("pipeline.steps.descriptor", "pipeline.steps.clauses", "serve.text"),
     "card": ("pipeline.steps.card",),

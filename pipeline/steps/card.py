@@ -14,7 +14,8 @@ from serve.contract import Descriptor, Record
 MAX_TITLE = 200
 MAX_SLUG = 60
 MAX_ITEM = 1_000
-MAX_HEAD = 4_000
+MAX_PURPOSE = 4_000
+MAX_HEAD = 1_200  # enough to recognise a skill; IWE reads every card at each start, which takes four times as long at 4,000
 MAX_LIST = 100
 
 # Controls, zero-width characters, direction marks, tag characters, halves of surrogate pairs, non-characters.
@@ -35,7 +36,7 @@ def make(record: Record, descriptor: Descriptor) -> str:
     """The card of one skill: YAML frontmatter that `iwe find --filter` reads, then what the skill says of itself."""
     title = title_of(record)
     parts = [_frontmatter(record, title), f"# {inline(title)}"]
-    parts += [line(descriptor.purpose, MAX_HEAD)] if descriptor.purpose else []
+    parts += [line(descriptor.purpose, MAX_PURPOSE)] if descriptor.purpose else []
     parts += _items("Use when", descriptor.triggers)
     parts += _items("Not for", descriptor.limits)
     parts += _items("Topics", descriptor.headings)

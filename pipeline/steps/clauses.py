@@ -45,7 +45,7 @@ _TRIGGER = re.compile(
     rf"|{_VERB}(?: {_SKILL})?(?: {_HOW})*(?: (?:when(?:ever)?|if))\b"
     rf"|(?:this skill |it |this )?(?:should|must|can|is|will)(?: {_HOW})?(?: be)? (?:used|invoked|triggered|activated|loaded|applied|consulted)(?: {_HOW})?(?: {_WHEN})\b"
     rf"|(?:this skill )?(?:activates?|triggers?|triggered|invoked?)(?: {_HOW})?(?: (?:on|for|with|when|by|if))\b(?: (?:requests?|tasks?|questions?|queries|prompts?|keywords?|phrases?|mentions?)\b)?(?: (?:involving|about|like|such as|of))?"
-    rf"|(?:also )?(?:trigger(?:s|ed)?|activation)(?: (?:keywords?|phrases?|words?|terms?|conditions?|examples?))?(?= *[:：])"
+    rf"|(?:also )?(?:trigger(?:s|ed)?|activation)(?: (?:keywords?|phrases?|words?|terms?|conditions?|examples?))?(?: include)?(?= *[:：])"
     rf"|(?:key ?words?|when to use|use cases?|use)(?= *[:：])"
     rf"|(?:best|ideal|perfect|suitable|useful|great|good)(?: used)? (?:for|when|if)\b"
     rf"|when(?:ever)?(?= (?:the |a |an )?(?:users?|someone|you|your|people|asked|working|building|creating|writing|developers?)\b)"
@@ -55,10 +55,10 @@ _TRIGGER = re.compile(
 
 # What stands between a trigger word and the matter itself: who asks, and the verb of asking.
 _ASKING = re.compile(
-    r"(?:(?:the |an? |your )?(?:users?|someone|anyone|people|person|you|human|customer|practitioner|team|agent|claude|codex)\b[ \t]*)?"
-    r"(?:(?:explicitly |specifically |directly )?(?:is |are |has |have )?(?:ask(?:s|ed|ing)?|want(?:s|ed|ing)?|need(?:s|ed|ing)?|request(?:s|ed|ing)?"
-    r"|mention(?:s|ed|ing)?|say(?:s|ing)?|says?|would like|wish(?:es)?|looking|trying)\b[ \t]*)?"
-    r"(?:(?:you |me |claude |help |assistance |guidance |for help )*(?:to|for|about|with|in)\b[ \t]*)?(?:help (?:with|to|in)\b[ \t]*)?",
+    r"(?:(?:the |an? |your )?(?:users?|someone|anyone|people|person|you|human|customer|practitioner|team|agent|claude|codex)[ \t]+)?"
+    r"(?:explicitly |specifically |directly )?(?:is |are |has |have )?(?:ask(?:s|ed|ing)?|want(?:s|ed|ing)?|need(?:s|ed|ing)?|request(?:s|ed|ing)?"
+    r"|mention(?:s|ed|ing)?|say(?:s|ing)?|would like|wish(?:es)?|looking|trying)\b[ \t]*"
+    r"(?:(?:you |me |claude |help |assistance |guidance )*(?:to|for|about|with|in)\b[ \t]*)?(?:help (?:with|to|in)\b[ \t]*)?",
     re.IGNORECASE,
 )
 _WORKING_WITH = re.compile(r"working (?:with|on|in)\b[ \t]*", re.IGNORECASE)

@@ -36,6 +36,7 @@ _MARKUP = re.compile(r"[`*|<&\[]")
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 )
+_EDGES = " -–—:;,|"  # what is left over where a clause was cut
 _GENERIC = frozenset(
     tokens(
         "this skill domain is relevant work working task tasks request requests user see skill.md body details topic"
@@ -60,7 +61,11 @@ def make(name: str, description: str, tags: Sequence[str], headings: Sequence[st
     triggers = _of(clauses.TRIGGER, said)
     purpose = " ".join(_closed(text) for text in _of(clauses.PURPOSE, said))
     if not purpose:
-        purpose = triggers[0] if triggers else ", ".join(plain(tag[:MAX_TAG_CHARS]) for tag in tags[:MAX_CLAUSES])
+        purpose = (
+            triggers[0]
+            if triggers
+            else ", ".join(filter(None, (plain(tag[:MAX_TAG_CHARS]) for tag in tags[:MAX_CLAUSES])))
+        )
     return Descriptor(
         name=title,
         purpose=purpose,
@@ -95,9 +100,18 @@ def clean(markdown: str) -> str:
 def _clauses(description: str) -> Iterator[tuple[str, str]]:
     """Kind and text of each clause that says anything, in the order they stand in."""
     for kind, found in clauses.split(_without_comments(description[:MAX_DESCRIPTION_CHARS])):
-        text = plain(_TAG.sub(" ", found).replace("`", "").replace("**", ""))[:MAX_CLAUSE_CHARS].strip(" -–—:;,|")
+        text = (
+            plain(_TAG.sub(" ", found).replace("`", "").replace("**", ""))[:MAX_CLAUSE_CHARS]
+            .lstrip(_EDGES)
+            .rstrip(_EDGES + "(")
+        )
         if any(character.isalnum() for character in text):
-            yield kind, text if kind == clauses.PURPOSE else text.rstrip(". ")
+            yield kind, text if kind == clauses.PURPOSE else _opened(text.rstrip(".。 "))
+
+
+def _opened(text: str) -> str:
+    """A clause cut out of brackets loses the bracket that closed it."""
+    return text[:-1] if text.endswith(")") and "(" not in text else text
 
 
 def _of(wanted: str, said: Sequence[tuple[str, str]]) -> tuple[str, ...]:

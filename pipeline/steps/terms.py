@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Sequence
 
 from serve.contract import LEXICAL_FIELDS, Descriptor
 from serve.lanes.postings import FIELDS, MAX_COUNT, pack_item
 from serve.text import term_hash, tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEAD_CHARS = 1_000  # carries most of what a body adds; what follows is the field "body"
 MAX_TAGS = 64
@@ -22,19 +20,17 @@ def make(descriptor: Descriptor, tags: Sequence[str]) -> bytes:
     Limits are left out: a skill must not be found by the words that say what it is not for.
     """
     texts = _texts(descriptor, tags)
-    counts: dict[int, bytearray] = {}
+    rows: dict[str, bytearray] = {}
     lengths: list[int] = []
     for field, name in enumerate(LEXICAL_FIELDS):
         found = tokens(texts[name])
         lengths.append(len(found))
-        for token in found:
-            term = term_hash(token)
-            row = counts.get(term)
+        for token, count in Counter(found).items():
+            row = rows.get(token)
             if row is None:
-                row = counts[term] = bytearray(FIELDS)
-            if row[field] < MAX_COUNT:
-                row[field] += 1
-    return pack_item(counts, lengths)
+                row = rows[token] = bytearray(FIELDS)
+            row[field] = min(count, MAX_COUNT)
+    return pack_item({term_hash(token): row for token, row in rows.items()}, lengths)
 
 
 def _texts(descriptor: Descriptor, tags: Sequence[str]) -> dict[str, str]:

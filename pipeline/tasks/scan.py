@@ -7,7 +7,7 @@ seconds before the last scan might have changed again within the same tick, so i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -99,28 +99,25 @@ def _walk(build: Build, source: Source, memory: Memory) -> Walk:
 def _rows(build: Build, source: Source, seen: Walk, memory: Memory) -> tuple[list[Found], list[Problem]]:
     """Manifest rows of all skills that can be read, and the problems of the walk and of reading."""
     problems = list(seen.problems)
-    signatures = _signatures(build, source) if memory.code == texts.code_digest("scan") else {}
-    before = {row.folder: row for row in manifest.previous(build.paths.manifest("scan", source.name), Found)}
+    old = manifest.previous(build.paths.manifest("scan", source.name), Found)
     marks = {item.folder: files.digest(_pack.encode(item)) for item in seen.skills}
-    same = [
-        item for item in seen.skills
-        if item.folder in before and signatures.get(item.folder) == marks[item.folder] and item.folder not in memory.racy
-    ]
-    rows = [before[item.folder] for item in same]
+    signatures = _signatures(build, source) if memory.code == texts.code_digest("scan") else {}
+    alike = {row.folder: row for row in old if signatures.get(row.folder) == marks.get(row.folder, "")}
+    rows = [alike[item.folder] for item in seen.skills if item.folder in alike.keys() - memory.racy]
     build.report.step("scan").reused += len(rows)
-    fresh = [item for item in seen.skills if item.folder not in {item.folder for item in same}]
+    fresh = [item for item in seen.skills if item.folder not in alike or item.folder in memory.racy]
     ran: set[str] = set()
     resolver = Resolver(build.memo, "scan", build.report.step("scan"), build.progress)
     for start in range(0, len(fresh), CHUNK):
         read = _read(source, fresh[start : start + CHUNK], problems)
-        made, computed = _found(resolver, source, read)
+        made, computed = _found(resolver, source, read, alike)
         rows += made
         ran |= computed
     for row in problems:
         marks.pop(_folder_of(row, seen), None)
     files.write(_signature_path(build, source), _pack.encode(marks))
-    old, new = ({row.id: f"{row.digest[:12]} {row.package_digest[:12]}" for row in side} for side in (before.values(), rows))
-    build.record("scan", old, new, ran)
+    before, after = ({row.id: f"{row.digest[:12]} {row.package_digest[:12]}" for row in side} for side in (old, rows))
+    build.record("scan", before, after, ran)
     return rows, problems
 
 
@@ -149,8 +146,13 @@ def _read(source: Source, folders: Sequence[SkillFolder], problems: list[Problem
     return read
 
 
-def _found(resolver: Resolver, source: Source, read: Sequence[Read]) -> tuple[list[Found], set[str]]:
-    """The manifest rows of skills that were read, and the IDs whose text had to be parsed."""
+def _found(
+    resolver: Resolver, source: Source, read: Sequence[Read], alike: Mapping[str, Found]
+) -> tuple[list[Found], set[str]]:
+    """The manifest rows of skills that were read, and the IDs whose text had to be parsed.
+
+    alike: rows of skills whose files have the stats they had; one whose contents are the same too is taken over.
+    """
     from pipeline.reader import read_skill
 
     code = texts.code_digest("scan")
@@ -159,6 +161,8 @@ def _found(resolver: Resolver, source: Source, read: Sequence[Read]) -> tuple[li
         Item(f"{source.name}:{item.folder.folder}", files.key(code, name, item.digest), index)
         for index, (item, name) in enumerate(zip(read, names, strict=True))
     ]
+    known = ((item, alike.get(item.folder.folder)) for item in read)
+    previous = {row.id: row for item, row in known if row is not None and row.package_digest == item.package_digest}
     decoder = msgspec.json.Decoder(Reading)
 
     def compute(batch: Sequence[Item]) -> list[bytes]:
@@ -167,7 +171,7 @@ def _found(resolver: Resolver, source: Source, read: Sequence[Read]) -> tuple[li
     def row_of(item: Item, value: bytes) -> Found:
         return _row(source, item, read[item.index], decoder.decode(value), files.digest(value))
 
-    return resolver.rows(items, {}, row_of, compute)
+    return resolver.rows(items, previous, row_of, compute)
 
 
 def _row(source: Source, item: Item, read: Read, reading: Reading, digest: str) -> Found:

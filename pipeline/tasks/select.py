@@ -68,7 +68,7 @@ def _forget_gone_sources(build: Build, names: set[str]) -> None:
         if not folder.is_dir():
             continue
         for path in folder.iterdir():
-            if path.is_file() and path.stem not in names and not path.name.startswith(files.PART):
+            if path.is_file() and path.name.removesuffix(".sum").rpartition(".")[0] not in names and not path.name.startswith(files.PART):
                 if folder.name in _PER_SOURCE:
                     path.unlink()
 

@@ -6,6 +6,7 @@ Importing this package costs nothing and loads no model: a build with nothing to
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -170,7 +171,8 @@ def _check(config: EmbedderConfig) -> None:
         raise _unusable("the endpoint embedder needs an address", 'give the URL of the server, ending in "/v1"')
     if config.path is not None and config.kind != "fastembed":
         raise _unusable("only the fastembed embedder reads a folder of model files", "leave the path out")
-    if config.batch < 1 or config.timeout <= 0 or config.retries < 0 or (config.dimension or 1) < 1:
+    dimension = 1 if config.dimension is None else config.dimension
+    if min(config.batch, dimension) < 1 or config.timeout <= 0 or config.retries < 0:
         raise _unusable(
             "an embedder's batch and dimension must be at least 1, its timeout above 0 and its retries 0 or more",
             "correct these numbers",
@@ -187,7 +189,10 @@ def _folder_digest(folder: Path) -> str:
 
     digest = blake3()
     try:
-        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        if not files:
+            raise FileNotFoundError(errno.ENOENT, "it holds no files")
+        for file in files:
             content = blake3()
             with file.open("rb") as stream:
                 while chunk := stream.read(1 << 20):

@@ -100,7 +100,7 @@ class EndpointEmbedder:
     def _decode(self, answer: bytes) -> list[_Row]:
         try:
             return _decoder.decode(answer).data
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise self._wrong(f"gave an answer of another form ({error})") from error
 
     def _in_order(self, rows: list[_Row], count: int) -> list[list[float]]:

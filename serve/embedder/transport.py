@@ -85,7 +85,8 @@ class Transport:
         ) from origin
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections; a later `post` opens one again."""
+        self._own = threading.local()
         while self._open:
             self._open.pop().close()
 
@@ -214,6 +215,7 @@ def _read(response: http.client.HTTPResponse, connection: http.client.HTTPConnec
         if not piece:
             if response.length:  # the connection ended before the answer did
                 raise http.client.IncompleteRead(b"", response.length)
+            response.close()  # `read1` leaves it open, and the connection would take no further request
             return b"".join(pieces)
         size += len(piece)
         if size > _LARGEST_ANSWER:

@@ -63,7 +63,9 @@ def test_a_lane_of_a_moved_data_folder_is_refused(world: World) -> None:
 
 def test_a_disabled_lane_is_nobodys_concern(world: World) -> None:
     world.skills("here/library")
-    world.config(blocks(("library", "library")) + f'[[sources]]\nname = "lane"\npath = "~/{LANE[5:]}"\nenabled = false\n')
+    world.config(
+        blocks(("library", "library")) + f'[[sources]]\nname = "lane"\npath = "~/{LANE[5:]}"\nenabled = false\n'
+    )
 
     assert world.warns() == []
 
@@ -105,12 +107,32 @@ def test_a_source_inside_another_is_a_warning_at_the_inner_one(world: World, ord
     ]
 
 
-@pytest.mark.parametrize("hidden", [".archive", ".git/x", "node_modules/pack"])
+@pytest.mark.parametrize("hidden", [".archive", ".git/x", "node_modules/pack", ".hub"])
 def test_a_source_in_a_folder_that_is_never_walked_is_read_once(world: World, hidden: str) -> None:
     world.skills(f"here/library/{hidden}")
     world.config(blocks(("outer", "library"), ("inner", f"library/{hidden}")))
 
     assert world.warns() == []
+
+
+@pytest.mark.parametrize(
+    ("globs", "twice"),
+    [
+        ('exclude = ["web"]', False),
+        ('exclude = ["**/deep"]', False),
+        ('exclude = ["web/deep/**"]', False),
+        ('exclude = ["data"]', True),
+        ('include = ["data"]', False),
+        ('include = ["web/**"]', True),
+        ('include = ["data", "web/deep"]', True),
+    ],
+)
+def test_a_source_that_the_outer_one_leaves_out_is_read_once(world: World, globs: str, twice: bool) -> None:
+    world.skills("here/library/web/deep")
+    outer = blocks(("outer", "library")).replace("\n\n", f"\n{globs}\n\n")
+    world.config(outer + blocks(("inner", "library/web/deep")))
+
+    assert len(world.warns()) == twice
 
 
 def test_many_sources_side_by_side_are_fine(world: World) -> None:

@@ -16,7 +16,7 @@ GOOD = '[[sources]]\nname = "library"\npath = "library"\n'
     ("text", "where", "what"),
     [
         ("a = \n", "1:5", "invalid value"),
-        ('a = 1\nb = "x\n', "2:7", "illegal character '\\\\n'"),
+        ('a = 1\nb = "x\n', "2:7", "illegal character '\\n'"),
         ("a = 1\na = 2\n", "2:6", "cannot overwrite a value"),
         ("[[sources]]\nname = [1, 2\n", "2:13", "unclosed array"),
         ("[policy]\n\n[policy]\n", "3:8", "cannot declare"),
@@ -62,34 +62,130 @@ def test_a_byte_order_mark_and_carriage_returns_do_no_harm(world: World) -> None
         ("[polcy]\n", 'the file has an unknown key "polcy"', 1, 'did you mean "policy"?'),
         ("zzz = 1\n", 'the file has an unknown key "zzz"', 1, "known are sources, policy"),
         (GOOD + 'stat = "cold"\n', 'a [[sources]] block has an unknown key "stat"', 4, 'did you mean "state"?'),
-        (GOOD + '\n# x\n  Enabled = true\n', 'a [[sources]] block has an unknown key "Enabled"', 6, 'did you mean "enabled"?'),
-        (GOOD + "[sources.more]\na = 1\n", 'a [[sources]] block has an unknown key "more"', 4, "known are name, kind, path, enabled, state, harness, group, profiles, include, exclude"),
-        ('[policy]\nuncategorised = "index"\n', '[policy] has an unknown key "uncategorised"', 2, 'did you mean "uncategorized"?'),
+        (
+            GOOD + "\n# x\n  Enabled = true\n",
+            'a [[sources]] block has an unknown key "Enabled"',
+            6,
+            'did you mean "enabled"?',
+        ),
+        (
+            GOOD + "[sources.more]\na = 1\n",
+            'a [[sources]] block has an unknown key "more"',
+            4,
+            "known are name, kind, path, enabled, state, harness, group, profiles, include, exclude",
+        ),
+        (
+            '[policy]\nuncategorised = "index"\n',
+            '[policy] has an unknown key "uncategorised"',
+            2,
+            'did you mean "uncategorized"?',
+        ),
         ('[policy]\nuncategorized = "idx"\n', '"uncategorized" is "idx"', 2, 'did you mean "index"?'),
         ("policy = 3\n", '"policy" must be a table, not 3', 1, "write it as [policy]"),
         ("[sources]\n", '"sources" must be an array of tables, not a table', 1, "write [[sources]], with two brackets"),
-        ('sources = ["x"]\n', '"sources" must be an array of tables, not a list', 1, "write [[sources]], with two brackets"),
-        (GOOD + 'enabled = "yes"\n', '"enabled" must be true or false, not the text "yes"', 4, "write true or false without quotes"),
+        (
+            'sources = ["x"]\n',
+            '"sources" must be an array of tables, not a list',
+            1,
+            "write [[sources]], with two brackets",
+        ),
+        (
+            GOOD + 'enabled = "yes"\n',
+            '"enabled" must be true or false, not the text "yes"',
+            4,
+            "write true or false without quotes",
+        ),
         (GOOD + "state = true\n", '"state" must be a text, not true', 4, "put it in quotes"),
         (GOOD + 'state = "Cold"\n', '"state" is "Cold"', 4, 'did you mean "cold"?'),
         (GOOD + 'state = "zzz"\n', '"state" is "zzz"', 4, "use one of native, hidden, cold, archived"),
         (GOOD + 'harness = "hermess"\n', '"harness" is "hermess"', 4, 'did you mean "hermes"?'),
         (GOOD + 'kind = "skill"\n', '"kind" is "skill"', 4, 'did you mean "skills"?'),
         (GOOD + "include = 5\n", '"include" must be a list of globs, not 5', 4, 'write include = ["…"]'),
-        (GOOD + 'include = "web/**"\n', '"include" must be a list of globs, not the text "web/**"', 4, 'write include = ["…"]'),
-        (GOOD + 'exclude = [\n  "a",\n  7,\n]\n', '"exclude" must be a list of texts, not 7', 6, "put each glob in quotes"),
-        (GOOD + 'exclude = ["a",\n"/b"]\n', '"exclude" has a glob that cannot match: "/b"', 5, "write it relative to the source's folder, like web/** or **/drafts"),
-        (GOOD + 'exclude = ["a/../b"]\n', '"exclude" has a glob that cannot match: "a/../b"', 4, "write it relative to the source's folder, like web/** or **/drafts"),
-        (GOOD + 'exclude = ["a\\u0007"]\n', '"exclude" has a glob that cannot match: "a�"', 4, "write it relative to the source's folder, like web/** or **/drafts"),
+        (
+            GOOD + 'include = "web/**"\n',
+            '"include" must be a list of globs, not the text "web/**"',
+            4,
+            'write include = ["…"]',
+        ),
+        (
+            GOOD + 'exclude = [\n  "a",\n  7,\n]\n',
+            '"exclude" must be a list of texts, not 7',
+            6,
+            "put each glob in quotes",
+        ),
+        (
+            GOOD + 'exclude = ["a",\n"/b"]\n',
+            '"exclude" has a glob that cannot match: "/b"',
+            5,
+            "write it relative to the source's folder, like web/** or **/drafts",
+        ),
+        (
+            GOOD + 'exclude = ["a/../b"]\n',
+            '"exclude" has a glob that cannot match: "a/../b"',
+            4,
+            "write it relative to the source's folder, like web/** or **/drafts",
+        ),
+        (
+            GOOD + 'exclude = ["a\\u0007"]\n',
+            '"exclude" has a glob that cannot match: "a�"',
+            4,
+            "write it relative to the source's folder, like web/** or **/drafts",
+        ),
+        (
+            GOOD + 'exclude = ["[z-a]"]\n',
+            '"exclude" has a glob that cannot match: "[z-a]"',
+            4,
+            "write it relative to the source's folder, like web/** or **/drafts",
+        ),
         ("[[sources]]\npath = 'x'\n", "a [[sources]] block has no name", 1, 'add name = "…"'),
-        ('[[sources]]\nname = ""\n', '"" cannot be the name of a source', 2, "use letters, digits, dots, - and _, a letter or digit first, at most 64 characters"),
-        ('[[sources]]\nname = "my skills"\n', '"my skills" cannot be the name of a source', 2, "use letters, digits, dots, - and _, a letter or digit first, at most 64 characters"),
-        ('[[sources]]\nname = "../up"\n', '"../up" cannot be the name of a source', 2, "use letters, digits, dots, - and _, a letter or digit first, at most 64 characters"),
-        (f'[[sources]]\nname = "{"x" * 65}"\n', f'"{"x" * 65}" cannot be the name of a source', 2, "use letters, digits, dots, - and _, a letter or digit first, at most 64 characters"),
-        ('[[sources]]\nname = "a"\n', 'source "a" has no path', 1, 'add path = "…"; only harness = "hermes" has a default'),
-        ('[[sources]]\nname = "a"\nharness = "omp"\n', 'source "a" has no path', 1, 'add path = "…"; only harness = "hermes" has a default'),
-        (GOOD + "profiles = true\n", 'source "library" has profiles = true without harness = "hermes"', 1, 'add harness = "hermes", or remove profiles'),
-        (GOOD + '[[sources]]\nname = "b"\n\npath = "$NOPE/x"\n', "the path uses NOPE, which is not set", 7, "set NOPE in the environment or in .env, or write ${NOPE:-default}"),
+        (
+            '[[sources]]\nname = ""\n',
+            '"" cannot be the name of a source',
+            2,
+            "use letters, digits, dots, - and _, a letter or digit first, at most 64 characters",
+        ),
+        (
+            '[[sources]]\nname = "my skills"\n',
+            '"my skills" cannot be the name of a source',
+            2,
+            "use letters, digits, dots, - and _, a letter or digit first, at most 64 characters",
+        ),
+        (
+            '[[sources]]\nname = "../up"\n',
+            '"../up" cannot be the name of a source',
+            2,
+            "use letters, digits, dots, - and _, a letter or digit first, at most 64 characters",
+        ),
+        (
+            f'[[sources]]\nname = "{"x" * 65}"\n',
+            f'"{"x" * 65}" cannot be the name of a source',
+            2,
+            "use letters, digits, dots, - and _, a letter or digit first, at most 64 characters",
+        ),
+        (
+            '[[sources]]\nname = "a"\n',
+            'source "a" has no path',
+            1,
+            'add path = "…"; only harness = "hermes" has a default',
+        ),
+        (
+            '[[sources]]\nname = "a"\nharness = "omp"\n',
+            'source "a" has no path',
+            1,
+            'add path = "…"; only harness = "hermes" has a default',
+        ),
+        (
+            GOOD + "profiles = true\n",
+            'source "library" has profiles = true without harness = "hermes"',
+            1,
+            'add harness = "hermes", or remove profiles',
+        ),
+        (
+            GOOD + '[[sources]]\nname = "b"\n\npath = "$NOPE/x"\n',
+            "the path uses NOPE, which is not set",
+            7,
+            "set NOPE in the environment or in .env, or write ${NOPE:-default}",
+        ),
     ],
 )
 def test_a_mistake_is_told_with_its_line(world: World, text: str, what: str, line: int, next_step: str) -> None:
@@ -113,7 +209,9 @@ def test_two_sources_of_one_name_are_told_with_both_lines(world: World, second: 
 def test_names_that_differ_in_punctuation_are_two_sources(world: World) -> None:
     for name in ("my-skills", "my_skills", "my.skills"):
         world.skills(f"here/{name}")
-    world.config("".join(f'[[sources]]\nname = "{name}"\npath = "{name}"\n' for name in ("my-skills", "my_skills", "my.skills")))
+    world.config(
+        "".join(f'[[sources]]\nname = "{name}"\npath = "{name}"\n' for name in ("my-skills", "my_skills", "my.skills"))
+    )
 
     assert [source.name for source in world.load().sources] == ["my-skills", "my_skills", "my.skills"]
 

@@ -98,7 +98,9 @@ def test_values_that_double_each_other_are_cut_off(tmp_path: Path) -> None:
     assert caught.value.what == "V63 cannot be read: it is too long once its variables are filled in"
 
 
-@pytest.mark.parametrize("text", ['\nRETRIEVAL_HOME="unclosed', "\nRETRIEVAL_HOME", "\nHERMES_HOME /srv", "\nEMBEDDING_URL: x"])
+@pytest.mark.parametrize(
+    "text", ['\nRETRIEVAL_HOME="unclosed', "\nRETRIEVAL_HOME", "\nHERMES_HOME /srv", "\nEMBEDDING_URL: x"]
+)
 def test_a_broken_line_that_concerns_us_is_an_error_with_its_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(tmp_path, text)
@@ -159,6 +161,7 @@ def test_any_file_gives_values_or_a_config_error(tmp_path: Path, text: str) -> N
     assert len(environ) == len(list(environ))
     for name in environ:
         try:
-            assert isinstance(environ[name], str)
+            place = environ.where(name) if isinstance(environ[name], str) else ""
         except ConfigError as error:
-            assert error.where.startswith(f"{tmp_path}/.env:")
+            place = error.where
+        assert place.startswith((f"{tmp_path}/.env:", "environment variable "))

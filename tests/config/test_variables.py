@@ -51,18 +51,68 @@ def test_a_good_value_is_taken(name: str, text: str, expected: object) -> None:
     ("name", "text", "what", "next_step"),
     [
         ("RETRIEVAL_CHROMA_SSL", "maybe", 'RETRIEVAL_CHROMA_SSL is "maybe"', "set it to true or false, or remove it"),
-        ("RETRIEVAL_CHROMA_PORT", "0", 'RETRIEVAL_CHROMA_PORT is "0"', "set it to a whole number from 1 to 65535, or remove it"),
-        ("RETRIEVAL_CHROMA_PORT", "65536", 'RETRIEVAL_CHROMA_PORT is "65536"', "set it to a whole number from 1 to 65535, or remove it"),
-        ("RETRIEVAL_CHROMA_PORT", "80.0", 'RETRIEVAL_CHROMA_PORT is "80.0"', "set it to a whole number from 1 to 65535, or remove it"),
-        ("RETRIEVAL_CHROMA_PORT", "1_000", 'RETRIEVAL_CHROMA_PORT is "1_000"', "set it to a whole number from 1 to 65535, or remove it"),
-        ("RETRIEVAL_EMBEDDING_TIMEOUT", "0.01", 'RETRIEVAL_EMBEDDING_TIMEOUT is "0.01"', "set it to a number from 0.1 to 3600, or remove it"),
-        ("RETRIEVAL_EMBEDDING_TIMEOUT", "nan", 'RETRIEVAL_EMBEDDING_TIMEOUT is "nan"', "set it to a number from 0.1 to 3600, or remove it"),
-        ("RETRIEVAL_EMBEDDING_TIMEOUT", "inf", 'RETRIEVAL_EMBEDDING_TIMEOUT is "inf"', "set it to a number from 0.1 to 3600, or remove it"),
+        (
+            "RETRIEVAL_CHROMA_PORT",
+            "0",
+            'RETRIEVAL_CHROMA_PORT is "0"',
+            "set it to a whole number from 1 to 65535, or remove it",
+        ),
+        (
+            "RETRIEVAL_CHROMA_PORT",
+            "65536",
+            'RETRIEVAL_CHROMA_PORT is "65536"',
+            "set it to a whole number from 1 to 65535, or remove it",
+        ),
+        (
+            "RETRIEVAL_CHROMA_PORT",
+            "80.0",
+            'RETRIEVAL_CHROMA_PORT is "80.0"',
+            "set it to a whole number from 1 to 65535, or remove it",
+        ),
+        (
+            "RETRIEVAL_CHROMA_PORT",
+            "1_000",
+            'RETRIEVAL_CHROMA_PORT is "1_000"',
+            "set it to a whole number from 1 to 65535, or remove it",
+        ),
+        (
+            "RETRIEVAL_EMBEDDING_TIMEOUT",
+            "0.01",
+            'RETRIEVAL_EMBEDDING_TIMEOUT is "0.01"',
+            "set it to a number from 0.1 to 3600, or remove it",
+        ),
+        (
+            "RETRIEVAL_EMBEDDING_TIMEOUT",
+            "nan",
+            'RETRIEVAL_EMBEDDING_TIMEOUT is "nan"',
+            "set it to a number from 0.1 to 3600, or remove it",
+        ),
+        (
+            "RETRIEVAL_EMBEDDING_TIMEOUT",
+            "inf",
+            'RETRIEVAL_EMBEDDING_TIMEOUT is "inf"',
+            "set it to a number from 0.1 to 3600, or remove it",
+        ),
         ("RETRIEVAL_CHROMA_MODE", "embeded", 'RETRIEVAL_CHROMA_MODE is "embeded"', 'did you mean "embedded"?'),
         ("RETRIEVAL_CHROMA_MODE", "xyz", 'RETRIEVAL_CHROMA_MODE is "xyz"', "set it to one of embedded, server, cloud"),
-        ("RETRIEVAL_NAMESPACE", "My Skills", 'RETRIEVAL_NAMESPACE is "My Skills"', "set it to up to 48 lower-case letters, digits, - and _, a letter or digit first, or remove it"),
-        ("RETRIEVAL_EMBEDDING_URL", "localhost:8080", 'RETRIEVAL_EMBEDDING_URL is "localhost:8080"', "set it to an http:// or https:// address without a password in it, or remove it"),
-        ("RETRIEVAL_EMBEDDING_MODEL", "a\x1b[31mb", 'RETRIEVAL_EMBEDDING_MODEL is "a�[31mb"', "set it to text on one line, without control characters, or remove it"),
+        (
+            "RETRIEVAL_NAMESPACE",
+            "My Skills",
+            'RETRIEVAL_NAMESPACE is "My Skills"',
+            "set it to up to 39 lower-case letters, digits, - and _, a letter or digit first, or remove it",
+        ),
+        (
+            "RETRIEVAL_EMBEDDING_URL",
+            "localhost:8080",
+            'RETRIEVAL_EMBEDDING_URL is "localhost:8080"',
+            "set it to an http:// or https:// address without a password in it, or remove it",
+        ),
+        (
+            "RETRIEVAL_EMBEDDING_MODEL",
+            "a\x1b[31mb",
+            'RETRIEVAL_EMBEDDING_MODEL is "a�[31mb"',
+            "set it to text on one line, without control characters, or remove it",
+        ),
     ],
 )
 def test_a_bad_value_is_one_clear_error(name: str, text: str, what: str, next_step: str) -> None:
@@ -114,13 +164,16 @@ def test_no_two_rows_have_one_name() -> None:
 
 @given(st.sampled_from([row for row in ROWS if row.kind != "path"]), st.text(max_size=40))
 def test_any_text_is_a_value_or_a_config_error(row: Variable, text: str) -> None:
+    parsed, error = None, None
     try:
         parsed = parse(row, text, "here")
-    except ConfigError as error:
-        assert error.where == "here"
-        assert error.what.isprintable()
-    else:
-        assert row.kind not in {"int", "float"} or row.low <= parsed <= row.high
+    except ConfigError as caught:
+        error = caught
+
+    if error is not None:
+        assert (error.where, error.what.isprintable()) == ("here", True)
+    elif row.kind in {"int", "float"}:
+        assert row.low <= parsed <= row.high
 
 
 # --- the settings made out of them
@@ -190,7 +243,11 @@ def test_an_endpoint_is_set_by_either_name(world: World, prefix: str) -> None:
     settings = world.load(with_sources=False)
     embedder = settings.embedder
 
-    assert (embedder.kind, embedder.url, embedder.model) == ("endpoint", "http://127.0.0.1:8080/v1/embeddings", "bge-m3")
+    assert (embedder.kind, embedder.url, embedder.model) == (
+        "endpoint",
+        "http://127.0.0.1:8080/v1/embeddings",
+        "bge-m3",
+    )
     assert (embedder.api_key, embedder.batch, embedder.timeout, embedder.retries) == ("sk-1", 16, 5.0, 0)
     assert (embedder.query_prefix, embedder.passage_prefix) == ("query: ", " ")
     assert "sk-1" not in repr(settings)
@@ -269,16 +326,20 @@ def test_an_unknown_variable_is_a_warning_with_the_nearest_name(world: World) ->
 
 
 def test_limits_and_the_lock_come_from_variables(world: World) -> None:
-    world.env |= {
-        "RETRIEVAL_LOCK_TIMEOUT": "0",
-        "RETRIEVAL_MAX_SKILL_BYTES": "2048",
-        "RETRIEVAL_MAX_PACKAGE_FILES": "7",
-        "RETRIEVAL_MAX_PACKAGE_BYTES": "4096",
-    }
+    world.env |= {"RETRIEVAL_LOCK_TIMEOUT": "0", "RETRIEVAL_MAX_SKILL_BYTES": "2048"}
     settings = world.load(with_sources=False)
 
-    assert settings.lock_timeout == 0
-    assert (settings.limits.skill_bytes, settings.limits.package_files, settings.limits.package_bytes) == (2048, 7, 4096)
+    assert (settings.lock_timeout, settings.limits.skill_bytes) == (0, 2048)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", ""), ("iwe", "iwe"), ("~/bin/iwe", "home/bin/iwe"), ("bin/iwe", "here/bin/iwe"), ("/opt/iwe", "/opt/iwe")],
+)
+def test_a_program_is_a_name_on_the_path_or_a_path(world: World, text: str, expected: str) -> None:
+    world.env["RETRIEVAL_IWE_COMMAND"] = text
+
+    assert world.short(world.load(with_sources=False).iwe_command) == expected
 
 
 def test_a_bad_value_in_a_file_is_told_with_its_line(world: World) -> None:

@@ -93,14 +93,15 @@ def test_whatever_a_skill_says_is_shown_as_text_and_adds_no_markup(text):
     title = card.title_of(hostile_skill(text, 1)[0])
     folded = card.plain(text)[: card.MAX_ITEM].rstrip()
     said = [folded] if folded else []
-    purpose = [card.plain(text)[: card.MAX_HEAD].rstrip()] if folded else []
+    purpose = [card.plain(text)[: card.MAX_PURPOSE].rstrip()] if folded else []
+    head = [card.plain(text)[: card.MAX_HEAD].rstrip()]
     assert lines == [
         title,
         *purpose,
         "Use when",
         *said,
         "plain",
-        *(["Not for", *said, "Topics", *said, *said, "Begins with", *purpose] if folded else []),
+        *(["Not for", *said, "Topics", *said, *said, "Begins with", *head] if folded else []),
     ]
     assert kinds <= {
         *("heading_open", "heading_close", "paragraph_open", "paragraph_close"),
