@@ -51,7 +51,6 @@ class Skill(msgspec.Struct, frozen=True, kw_only=True):
     described: ranking.Described
     short: str
     item: bytes
-    body: str
     group: int
 
 
@@ -97,7 +96,6 @@ def read_pool(corpus: Path, *, fold: bool) -> tuple[list[Skill], dict[str, int]]
                 described=ranking.Described(reading.name, reading.description, reading.tags),
                 short=made.short,
                 item=terms.make(made, reading.tags),
-                body=reading.body_digest,
                 group=number,
             )
         )
@@ -268,10 +266,8 @@ def builtin_embedders() -> tuple[Embed, Embed]:
 
     def skills(texts: Sequence[str]) -> Vectors:
         out = np.zeros((len(texts), embedder.identity.dimension), dtype=np.float32)
-        for done, (places, vectors) in enumerate(embedder.batches(texts)):
+        for places, vectors in embedder.batches(texts):
             out[places] = vectors
-            if sys.stderr.isatty() and done % 10 == 0:
-                print(f"\rembedding {len(texts)} skills: batch {done}", end="", file=sys.stderr)
         return out
 
     return skills, lambda texts: np.stack([embedder.query(text) for text in texts])
@@ -296,8 +292,8 @@ def main() -> None:
     ]
     if chosen.json:
         print(json.dumps({"skills": len(skills), "reports": reports}, indent=1))
-    else:
-        show(reports)
+        return
+    show(reports)
 
 
 if __name__ == "__main__":

@@ -40,8 +40,7 @@ def server(config: ChromaConfig, headers: Mapping[str, str]) -> ClientEngine:
         tenant=config.tenant or DEFAULT_TENANT,
         database=config.database or DEFAULT_DATABASE,
     )
-    _limit(client, config.timeout)
-    return ClientEngine(client, {"hnsw": HNSW})
+    return ClientEngine(client, {"hnsw": HNSW}, config.timeout)
 
 
 def cloud(config: ChromaConfig) -> ClientEngine:
@@ -55,18 +54,24 @@ def cloud(config: ChromaConfig) -> ClientEngine:
         cloud_port=config.port,
         enable_ssl=config.ssl,
     )
-    _limit(client, config.timeout)
-    return ClientEngine(client, {"spann": {"space": SPACE}})  # the cloud's own index has none of HNSW's settings
+    # The cloud's own index has none of HNSW's settings.
+    return ClientEngine(client, {"spann": {"space": SPACE}}, config.timeout)
 
 
 class ClientEngine:
-    """An opened client. configuration: the index of new collections, e.g. {"hnsw": {"space": "cosine"}}."""
+    """An opened client. configuration: the index of new collections, e.g. {"hnsw": {"space": "cosine"}}.
+
+    timeout: seconds for each request of a client that speaks HTTP.
+    """
 
     kind = "client"
 
-    def __init__(self, client: ClientAPI, configuration: dict[str, Any]) -> None:
+    def __init__(self, client: ClientAPI, configuration: dict[str, Any], timeout: float = 0) -> None:
         self._client = client
         self._configuration = configuration
+        self._sessions = _http_sessions(client)
+        for session in self._sessions:
+            session.timeout = timeout
         self.max_batch: int = client.get_max_batch_size()
 
     def find(self, name: str) -> Collection | None:
@@ -137,18 +142,20 @@ class ClientEngine:
     def close(self) -> None:
         """Close connections and files."""
         self._client.close()  # type: ignore[attr-defined]  # every client has it, the common type does not say so
+        for session in self._sessions:
+            session.close()
+
+
+def _http_sessions(client: ClientAPI) -> list[Any]:
+    """The HTTP sessions of a client and of the second one inside it: it gives them no time limit and never closes them."""
+    servers = [getattr(owner, "_server", None) for owner in (client, getattr(client, "_admin_client", None))]
+    sessions = [getattr(server, "_session", None) for server in servers]
+    return [session for session in sessions if session is not None]
 
 
 def _settings(**values: Any) -> Settings:
     """Settings without telemetry, and without a `.env` of the current folder that may belong to something else."""
     return Settings(anonymized_telemetry=False, _env_file=None, **values)  # type: ignore[call-arg]  # pydantic's own
-
-
-def _limit(client: ClientAPI, seconds: float) -> None:
-    """Give the client's HTTP session a time limit; it has none of its own, and no public way to set one."""
-    session = getattr(getattr(client, "_server", None), "_session", None)
-    if session is not None:
-        session.timeout = seconds
 
 
 def _collection(item: Any) -> Collection:

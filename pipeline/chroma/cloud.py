@@ -16,7 +16,7 @@ class CloudBackend(server.ServerBackend):
 
     def open(self) -> Engine:
         """The engine. Raises UnreachableError within the timeout when nobody answers."""
-        http.alive(self.config, headers(self.config))
+        http.alive(self.config, headers(self.config), self.config.tenant, self.config.database)
 
         from pipeline.chroma import client
 

@@ -32,11 +32,26 @@ def quoted(part: str) -> str:
     return urllib.parse.quote(part, safe="")
 
 
-def alive(config: ChromaConfig, headers: Mapping[str, str]) -> None:
-    """Raises UnreachableError when nothing that looks like Chroma answers at the configured place."""
+def database_path(tenant: str, database: str) -> str:
+    """The path of a database, below which its collections are."""
+    return f"/api/v2/tenants/{quoted(tenant)}/databases/{quoted(database)}"
+
+
+def alive(config: ChromaConfig, headers: Mapping[str, str], tenant: str, database: str) -> None:
+    """Raises UnreachableError when no Chroma server answers, StoreError when it has no such database.
+
+    Asked before a client is made: that would wait for ever, and leaves its connections open when it fails. An empty
+    tenant or database is the server's own affair.
+    """
     answer = get(config, "/api/v2/heartbeat", headers)
     if not isinstance(answer, dict) or "nanosecond heartbeat" not in answer:
         raise unreachable("what answers there is no Chroma server", config.where)
+    if tenant and database and get(config, database_path(tenant, database), headers) is None:
+        raise StoreError(
+            f"the Chroma server has no database `{database}` of a tenant `{tenant}`",
+            where=config.where,
+            next_step="set RETRIEVAL_CHROMA_TENANT and RETRIEVAL_CHROMA_DATABASE to names that exist there",
+        )
 
 
 def get(config: ChromaConfig, path: str, headers: Mapping[str, str]) -> Any:
@@ -56,6 +71,7 @@ def get(config: ChromaConfig, path: str, headers: Mapping[str, str]) -> Any:
             ) from error
         raise unreachable(f"the Chroma server answers with HTTP {error.code}", config.where) from error
     except (OSError, HTTPException) as error:
-        raise unreachable(f"the Chroma server does not answer: {error}", config.where) from error
+        reason = getattr(error, "reason", error)
+        raise unreachable(f"the Chroma server does not answer: {reason}", config.where) from error
     except ValueError as error:
         raise unreachable("what answers there is no Chroma server", config.where) from error

@@ -26,11 +26,12 @@ class ServerBackend:
 
     def open(self) -> Engine:
         """The engine. Raises UnreachableError within the timeout when nobody answers."""
-        http.alive(self.config, headers(self.config))  # the client itself would wait for ever
+        sent = headers(self.config)
+        http.alive(self.config, sent, *_scope(self.config))
 
         from pipeline.chroma import client
 
-        return client.server(self.config, headers(self.config))
+        return client.server(self.config, sent)
 
     def set_aside(self) -> str:
         """A server's files are its own affair; the caller removes the collection."""
@@ -51,11 +52,14 @@ def fingerprint(config: ChromaConfig, collection: str, sent: Mapping[str, str] |
 
     Two plain HTTP requests. Raises UnreachableError when the server is down, OperatorError when it refuses.
     """
-    tenant, database = config.tenant or DEFAULT_TENANT, config.database or DEFAULT_DATABASE
-    base = f"/api/v2/tenants/{http.quoted(tenant)}/databases/{http.quoted(database)}/collections"
+    base = f"{http.database_path(*_scope(config))}/collections"
     given = headers(config) if sent is None else dict(sent)
     found: Any = http.get(config, f"{base}/{http.quoted(collection)}", given)
     if not isinstance(found, dict) or not (found.get("metadata") or {}).get("stamp"):
         return None
     rows = http.get(config, f"{base}/{http.quoted(str(found.get('id')))}/count", given)
     return f"{found.get('id')}:{rows}:{found['metadata']['stamp']}"
+
+
+def _scope(config: ChromaConfig) -> tuple[str, str]:
+    return config.tenant or DEFAULT_TENANT, config.database or DEFAULT_DATABASE

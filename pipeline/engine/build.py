@@ -8,7 +8,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from pipeline.engine import wiring
+from pipeline.engine import files, wiring
 from pipeline.engine.items import Resolver
 from pipeline.engine.lineage import Change, Lineage
 from pipeline.engine.lock import WriterLock
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.settings import Settings, Source
+    from pipeline.engine.vocabulary import Vocabulary
     from pipeline.taxonomy import Overrides, Taxonomy
     from pipeline.chroma.config import ChromaConfig
     from serve.contract import EmbedderIdentity, StoreInfo
@@ -73,6 +74,7 @@ class Build:
         self.lineage = Lineage(self.paths.lineage)
         self.lock = WriterLock(self.paths.lock)
         self.report = Report(run=f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(2)}")
+        self.digests = files.Digests()
         self.errors: list[OperatorError] = []
 
     @functools.cached_property
@@ -98,6 +100,13 @@ class Build:
         return load_overrides(text, str(path), self.taxonomy)
 
     @functools.cached_property
+    def vocabulary(self) -> Vocabulary:
+        """Digests of the vocabulary and the overrides."""
+        from pipeline.engine import vocabulary
+
+        return vocabulary.digests(self)
+
+    @functools.cached_property
     def embedder_config(self) -> EmbedderConfig:
         """How texts are embedded, from the settings."""
         return wiring.embedder_config(self.settings)
@@ -119,7 +128,7 @@ class Build:
         """Who embeds, as far as it is known without loading a model or asking an endpoint."""
         import msgspec
 
-        from pipeline.steps.descriptor import RECIPE
+        from pipeline.steps import RECIPE
         from serve.embedder import identity
 
         return msgspec.structs.replace(identity(self.embedder_config), recipe=RECIPE)

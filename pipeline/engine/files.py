@@ -30,6 +30,21 @@ def digest_file(path: Path | str) -> str:
     return hasher.hexdigest(length=16)
 
 
+class Digests:
+    """Digests of files, each hashed once per run however many tasks ask: a file that was replaced has another inode or time."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int, int, int, int], str] = {}
+
+    def of(self, path: Path | str) -> str:
+        """The digest of a file's bytes. Raises OSError."""
+        stat = os.stat(path)
+        signature = (str(path), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+        if signature not in self._known:
+            self._known[signature] = digest_file(path)
+        return self._known[signature]
+
+
 def key(*parts: str | bytes) -> str:
     """One digest over several parts, with lengths, so that no two different lists of parts collide."""
     hasher = blake3()

@@ -39,26 +39,15 @@ TaskDict = dict[str, Any]
 class ContentChecker(FileChangedChecker):  # type: ignore[misc]  # doit ships no types
     """Whether a file's content changed, by blake3. Times are not trusted: a file may change within one tick."""
 
-    _known: dict[tuple[str, int, int, int, int], str]
-
-    def __init__(self) -> None:
-        self._known = {}
-
-    def digest(self, path: str) -> str:
-        """The digest of a file, hashed once per run however many tasks read it."""
-        stat = os.stat(path)
-        signature = (path, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
-        if signature not in self._known:
-            self._known[signature] = files.digest_file(path)
-        return self._known[signature]
+    digests: files.Digests  # the run's own, put in by `doit_config`
 
     def check_modified(self, file_path: str, file_stat: os.stat_result, state: str) -> bool:  # noqa: ARG002 - doit's signature
         """Whether the content differs from the digest saved after the task's last run."""
-        return self.digest(file_path) != state
+        return self.digests.of(file_path) != state
 
     def get_state(self, dep: str, current_state: str | None) -> str | None:
         """The digest to save, or None when it is the saved one."""
-        digest = self.digest(dep)
+        digest = self.digests.of(dep)
         return None if digest == current_state else digest
 
 
@@ -87,7 +76,7 @@ def task(
         "actions": [(_guarded, [build, run, arguments])],
         "file_dep": [str(path) for path in reads],
         "targets": [str(path) for path in writes],
-        "uptodate": [_Unchanged(settings, writes)] + ([] if current is None else [current]),
+        "uptodate": [_Unchanged(build, settings, writes)] + ([] if current is None else [current]),
         "verbosity": 2,
     }
     return {"name": name, **result} if name is not None else result
@@ -96,7 +85,8 @@ def task(
 class _Unchanged:
     """An `uptodate` check: settings and the task's own files are as the last run left them."""
 
-    def __init__(self, settings: Sequence[str], writes: Sequence[Path]) -> None:
+    def __init__(self, build: Build, settings: Sequence[str], writes: Sequence[Path]) -> None:
+        self.digests = build.digests
         self.settings = list(settings)
         self.writes = writes
 
@@ -106,7 +96,7 @@ class _Unchanged:
 
     def state(self) -> dict[str, list[str]]:
         """What is saved with the task."""
-        digests = [files.digest_file(path) if path.is_file() else "" for path in self.writes]
+        digests = [self.digests.of(path) if path.is_file() else "" for path in self.writes]
         return {"state": self.settings + digests}
 
 
@@ -158,7 +148,8 @@ def doit_config(build: Build) -> dict[str, object]:
         "default_tasks": ["publish"],
         "dep_file": str(dep_file),
         "backend": "json",
-        "check_file_uptodate": ContentChecker,
+        # doit makes the checker itself, and saves its class's name: the run's digests travel in a subclass of that name.
+        "check_file_uptodate": type("ContentChecker", (ContentChecker,), {"digests": build.digests}),
         "verbosity": 2,
     }
 
@@ -189,7 +180,7 @@ def load_dodo(build: Build) -> dict[str, Any]:
 
 def _preflight(build: Build) -> None:
     """Read what every task depends on, so that a mistake in it is one error and not doit's traceback."""
-    build.taxonomy, build.overrides, build.identity, build.store_info  # noqa: B018 - read for their errors
+    build.vocabulary, build.identity, build.store_info  # noqa: B018 - read for their errors
 
 
 def run(build: Build, tasks: Sequence[str] = ("publish",)) -> None:

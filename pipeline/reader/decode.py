@@ -68,6 +68,8 @@ def _characters(data: bytes) -> tuple[str, list[str]]:
 def _unmarked_utf16(start: bytes) -> str:
     """The UTF-16 byte order that `start` shows by its zero bytes (Latin text has one in two), or ""."""
     half = len(start) // 2
+    if half < 4:
+        return ""  # too short to tell
     even, odd = start[0::2].count(0), start[1::2].count(0)
     if odd * 2 > half and even * 8 < half:
         return "utf-16-le"

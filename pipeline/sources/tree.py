@@ -74,12 +74,6 @@ class Tree:
         relative = f"{folder}/{name}" if folder and name else folder or name
         return f"{self.base}{relative}" if relative else self.root
 
-    def owner_of(self, folder: str) -> Owner | None:
-        """The skill that the files in `folder` belong to."""
-        while folder and folder not in self.owners:
-            folder = folder.rpartition("/")[0]
-        return self.owners.get(folder)
-
     def report(self, kind: str, where: str) -> None:
         """Notes a problem at the absolute path `where`."""
         self.problems.append(problem(kind, self.source, where))

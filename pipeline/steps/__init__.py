@@ -28,6 +28,6 @@ USES: dict[str, tuple[str, ...]] = {
     "descriptor": ("pipeline.steps.descriptor", "pipeline.steps.clauses", "serve.text"),
     "card": ("pipeline.steps.card",),
     "hub": ("pipeline.steps.card", "pipeline.steps.hubs"),
-    "terms": ("pipeline.steps.terms", "serve.text"),
+    "terms": ("pipeline.steps.terms", "serve.text", "serve.lanes.postings"),
     "upsert": ("pipeline.steps.upsert",),
 }

@@ -13,8 +13,6 @@ from serve.text import tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-RECIPE = "name-purpose-1"  # names the rule of `_short`: changes with it, and with it every vector
-
 HEAD_CHARS = 4_000
 SHORT_CHARS = 700  # the embedder reads 128 tokens, about this many characters
 MAX_CLAUSES = 24

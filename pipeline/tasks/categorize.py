@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def settings(build: Build, source: str) -> list[str]:
     """Digests of code, taxonomy and of the overrides for this source."""
-    return [texts.code_digest("categorize"), build.taxonomy.digest, build.overrides.digest_of(source)]
+    return [texts.code_digest("categorize"), build.vocabulary.taxonomy, build.vocabulary.overrides[source]]
 
 
 def run(build: Build, source: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def settings(build: Build) -> list[str]:
     """Digests of the step's code and of the category labels."""
-    return [texts.code_digest("hub"), build.taxonomy.digest]
+    return [texts.code_digest("hub"), build.vocabulary.taxonomy]
 
 
 def ledger(build: Build) -> Path:

@@ -232,4 +232,4 @@ def _signatures(build: Build, source: Source) -> dict[str, str]:
 def _output(build: Build, source: Source) -> str:
     """A digest over what this task wrote, to notice that somebody else wrote there."""
     paths = (build.paths.manifest("scan", source.name), build.paths.problems(source.name))
-    return files.key(*(files.digest_file(path) if path.is_file() else "" for path in paths))
+    return files.key(*(build.digests.of(path) if path.is_file() else "" for path in paths))

@@ -187,7 +187,7 @@ def _trusted(build: Build) -> dict[str, str] | None:
 
     try:
         stamp = msgspec.json.decode(_stamp_path(build).read_bytes(), type=Stamp)
-        if stamp.fingerprint is None or files.digest_file(_ledger_path(build)) != stamp.ledger:
+        if stamp.fingerprint is None or build.digests.of(_ledger_path(build)) != stamp.ledger:
             return None
     except (OSError, msgspec.MsgspecError):
         return None

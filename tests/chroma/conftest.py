@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -37,3 +39,34 @@ def own_server(tmp_path):
     started = Server(tmp_path / "server")
     yield started
     started.kill()
+
+
+@pytest.fixture
+def answering():
+    """Starts a small HTTP server that gives one answer to everything; returns its port and what it was asked."""
+    running = []
+
+    def start(code, text, headers=()):
+        asked = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append((self.path, self.headers))
+                self.send_response(code)
+                for name, value in headers:
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+            def log_message(self, *_ignored):
+                """Say nothing."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        running.append(server)
+        return server.server_address[1], asked
+
+    yield start
+    for server in running:
+        server.shutdown()
+        server.server_close()

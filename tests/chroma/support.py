@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +91,18 @@ class Server:
         self._reader = threading.Thread(target=self._read, args=(listening,), daemon=True)
         self._reader.start()
         assert listening.wait(60), "".join(self._said)
-        assert self._process.poll() is None, "".join(self._said)
+        # It says so a moment before it is true.
+        deadline = time.monotonic() + 10
+        while not self._accepts():
+            assert self._process.poll() is None, "".join(self._said)
+            assert time.monotonic() < deadline, "".join(self._said)
+
+    def _accepts(self) -> bool:
+        try:
+            socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
 
     def kill(self) -> None:
         self._process.kill()

@@ -145,6 +145,21 @@ def test_a_second_block_fills_what_the_first_leaves_out() -> None:
     assert "double_frontmatter" in reading.diagnostics
 
 
+def test_a_second_block_that_is_not_yaml_is_kept_out_of_headings_and_paragraph() -> None:
+    reading = read_skill(f"---\nname: reef-knot\n---\n---\nkit: a: b\n---\n{BODY}".encode(), "reef-knot")
+
+    assert reading.description == "Tie it well."
+    assert reading.headings == ("Knots",)
+    assert set(reading.diagnostics) == {"double_frontmatter", "description_missing"}
+
+
+def test_a_rule_at_the_start_of_the_body_is_no_second_block() -> None:
+    reading = read_skill(f"{GOOD}\n---\nnote: this is prose,\n\nand more of it.\n\n---\n{BODY}".encode(), "reef-knot")
+
+    assert reading.diagnostics == ()
+    assert reading.head.startswith("---\nnote: this is prose,")
+
+
 @pytest.mark.parametrize(
     ("line", "description"),
     [

@@ -297,7 +297,7 @@ if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
 found = walk(Path(sys.argv[1]))
-print(json.dumps([[s.folder for s in found.skills], [[p.kind, p.where] for p in found.problems]]))
+print(json.dumps([[[s.folder, s.diagnostics] for s in found.skills], [[p.kind, p.where] for p in found.problems]]))
 """
 
 
@@ -308,7 +308,10 @@ def test_a_folder_that_cannot_be_listed_is_a_problem_and_the_rest_is_found() -> 
         for name in ("a", "closed", "sealed", "z"):
             (root / name).mkdir(parents=True)
             (root / name / "SKILL.md").write_text("x", encoding="utf-8")
+        (root / "z/locked").mkdir()
+        (root / "z/locked/x.txt").write_text("x", encoding="utf-8")
         os.chmod(place, 0o755)
+        (root / "z/locked").chmod(0o444)
         (root / "closed").chmod(0o000)
         (root / "sealed").chmod(0o444)  # can be listed, but nothing in it can be looked at
         try:
@@ -320,10 +323,10 @@ def test_a_folder_that_cannot_be_listed_is_a_problem_and_the_rest_is_found() -> 
                 encoding="utf-8",
             )
         finally:
-            (root / "closed").chmod(0o755)
-            (root / "sealed").chmod(0o755)
+            for name in ("closed", "sealed", "z/locked"):
+                (root / name).chmod(0o755)
 
     assert json.loads(done.stdout) == [
-        ["a", "z"],
+        [["a", []], ["z", ["bundled_unreadable"]]],
         [["unreadable", str(root / "closed")], ["unreadable", str(root / "sealed/SKILL.md")]],
     ]

@@ -114,7 +114,7 @@ def test_files_that_vanish_after_their_folder_was_listed_do_no_harm(library: Lib
     library.write("a/SKILL.md", "b/SKILL.md", "b/x.txt")
     found = walk(library.root)
     seen = dict(found.cache.listings)
-    seen["a"] = msgspec.structs.replace(seen["a"], files=("ghost.txt",), folders=("ghost",))
+    seen["a"] = msgspec.structs.replace(seen["a"], files=("ghost.txt",), folders=("SKILL.md", "ghost"))
     seen["b"] = msgspec.structs.replace(seen["b"], skill="skill.md")
     again = walk(library.root, cache=WalkCache(found.cache.root, seen))
 
