@@ -50,7 +50,8 @@ def task_categorize():
 def task_select():
     """decide what becomes of each skill: indexed, duplicate, suppressed, in review"""
     reads = [*each("scan"), *each("categorize")]
-    return task(build, t.select.run, reads=reads, writes=each("select"), settings=t.select.settings(build))
+    writes = [*each("select"), t.select.links_path(build)]
+    return task(build, t.select.run, reads=reads, writes=writes, settings=t.select.settings(build))
 
 
 def task_descriptor():
@@ -85,7 +86,7 @@ def task_card():
 def task_hub():
     """write the catalog's category and source pages"""
     return task(
-        build, t.hub.run, reads=each("select"), settings=t.hub.settings(build), current=lambda: t.hub.intact(build)
+        build, t.hub.run, reads=[t.select.links_path(build)], settings=t.hub.settings(build), current=lambda: t.hub.intact(build)
     )
 
 

@@ -71,7 +71,7 @@ def translate(error: BaseException, where: str) -> OperatorError:
             f"Chroma cannot be imported: {text}", where=where, next_step="install the `build` extra of this package"
         )
     if "dimension" in text and kind == "InvalidArgumentError":
-        return StoreDamagedError(
+        return StoreUnfitError(
             f"the collection holds vectors of another length: {text}", where=where, next_step=REBUILD
         )
     if kind == "NotFoundError":

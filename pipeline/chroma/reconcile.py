@@ -59,14 +59,14 @@ def _carry_out(
     advance: Advance | None,
 ) -> Outcome:
     todo = plan(wanted, _held(store) if held is None else held)
-    faults.reach("upsert:before-rows")
+    faults.reach("upsert-before-rows")
     store.drop(todo.drop)
     for at in range(0, len(todo.put), BATCH):
         ids = todo.put[at : at + BATCH]
         store.put(load(ids))
         if advance:
             advance(len(ids))
-        faults.reach("upsert:after-batch")
+        faults.reach("upsert-after-batch")
     if todo and store.count() != len(wanted):
         if held is not None:  # what was said to be held was not so: ask the store itself
             return _carry_out(store, wanted, load, stamp, None, advance)
@@ -75,7 +75,7 @@ def _carry_out(
             where=store.where,
             next_step="end what else writes to this collection, then run `retrieval build` again",
         )
-    faults.reach("upsert:before-stamp")
+    faults.reach("upsert-before-stamp")
     if store.stamp() != stamp:
         store.set_stamp(stamp)
     return Outcome(todo, store.retire())

@@ -126,6 +126,7 @@ class Store:
         with translated(self.where):
             for at in range(0, len(rows), size):
                 self._engine.put(collection, rows.slice(at, at + size))
+        self._collection = replace(collection, dimension=rows.vectors.shape[1])
 
     def drop(self, ids: Sequence[str]) -> None:
         """Remove rows by ID; those not held are ignored."""

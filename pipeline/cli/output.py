@@ -1,4 +1,7 @@
-"""How commands speak: JSON or text on stdout, errors on stderr, colours and progress only where a person looks at them."""
+"""How commands speak: JSON or text on stdout, errors on stderr, colours only where a person looks at them.
+
+Everything that comes from skills, paths or a person's files passes through `plain` or `emit`, so that it cannot steer a terminal.
+"""
 
 from __future__ import annotations
 
@@ -6,64 +9,73 @@ import json
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
+    from collections.abc import Iterable, Mapping, Sequence
 
     from serve.errors import OperatorError
 
-# C0 and C1 controls, and the marks that reorder text: a foreign description could move the cursor, rename the window or
-# show its words backwards.
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+# C0 and C1 controls, marks that reorder or hide text (bidirectional marks, zero-width spaces, tag characters, annotations),
+# line separators and lone surrogates: a foreign description could move the cursor, rename the window, show its words
+# backwards or say what only a machine reads. Joiners stay: Indic scripts, Persian and emoji need them.
+_UNSAFE = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 
 
 def plain(text: object) -> str:
-    """Foreign text made safe to print on one line: control sequences become spaces, lone surrogates a mark."""
-    flat = _CONTROL.sub(" ", str(text))
-    return flat.encode("utf-8", "replace").decode("utf-8")
+    """Foreign text made safe to print on one line: whatever steers a terminal becomes a space."""
+    return _UNSAFE.sub(" ", str(text))
 
 
-def styled(text: str, style: str) -> str:
-    """Text in a style on a colour terminal, else as it is."""
-    if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+def styled(text: str, style: str, stream: TextIO | None = None) -> str:
+    """Text in a style where `stream` (stdout) is a colour terminal, else as it is."""
+    if not (stream or sys.stdout).isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return text
     return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
 
 
 def say(text: str = "") -> None:
-    """One line on stdout."""
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+    """One line on stdout. When nobody reads it any more, the command goes on to its exit code in silence."""
+    _write(sys.stdout, text + "\n")
 
 
 def emit(value: Any) -> None:
-    """A value as JSON on stdout: indented, keys in their order, escapes only where needed."""
-    say(json.dumps(value, ensure_ascii=False, indent=2, default=str))
+    """A value as indented JSON on stdout, keys in their order."""
+    say(_json(value, indent=2))
 
 
 def emit_line(value: Any) -> None:
     """A value as one JSON line on stdout, flushed at once."""
-    say(json.dumps(value, ensure_ascii=False, default=str))
-    sys.stdout.flush()
+    say(_json(value, indent=None))
+    flush()
 
 
-def complain(error: OperatorError, *, as_json: bool) -> None:
-    """An error the one way: three lines on stderr, or an object on stdout with --json."""
+def flush() -> bool:
+    """Hand on what was said. Returns False when its reader has gone."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _unread(sys.stdout)
+    return sys.stdout.fileno() not in _left
+
+
+def complain(error: OperatorError, *, as_json: bool = False, one_line: bool = False) -> None:
+    """An error the one way: up to three lines on stderr, or with as_json an object on stdout."""
     if as_json:
-        emit(error.as_dict())
+        (emit_line if one_line else emit)(error.as_dict())
         return
-    head, *rest = str(error).splitlines()
-    colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
-    lines = [f"\x1b[31m{head}\x1b[0m" if colour else head, *rest]
-    sys.stderr.write("\n".join(_CONTROL_BUT_ESC.sub(" ", line) for line in lines) + "\n")
+    what = styled(f"error: {plain(error.what)}", "red", sys.stderr)
+    _write(sys.stderr, _three_lines(what, error.where, error.next_step))
 
 
-_CONTROL_BUT_ESC = re.compile("[\x00-\x1a\x1c-\x1f\x7f-\x9f]")
+def warn(warning: Mapping[str, str]) -> None:
+    """A warning (keys warning, where, next) on stdout, in the form of an error."""
+    what = styled(f"warning: {plain(warning['warning'])}", "yellow")
+    _write(sys.stdout, _three_lines(what, warning["where"], warning["next"]))
 
 
 def table(rows: Iterable[Sequence[object]], header: Sequence[str]) -> None:
@@ -81,48 +93,51 @@ def table(rows: Iterable[Sequence[object]], header: Sequence[str]) -> None:
         say(line(row))
 
 
-class Bars:
-    """Progress on a terminal: a bar a step with count, rate and remaining time. Made when work begins, not before."""
-
-    def __init__(self) -> None:
-        self._progress: RichProgress | None = None
-        self._tasks: dict[str, TaskID] = {}
-        self._totals: dict[str, int] = {}
-
-    def begin(self, step: str, total: int) -> None:
-        """More work for a step; its bar grows."""
-        progress = self._started()
-        self._totals[step] = self._totals.get(step, 0) + total
-        if step in self._tasks:
-            progress.update(self._tasks[step], total=self._totals[step])
-        else:
-            self._tasks[step] = progress.add_task(step, total=total)
-
-    def advance(self, step: str, count: int = 1) -> None:
-        """Some of it is done."""
-        if self._progress is not None and step in self._tasks:
-            self._progress.advance(self._tasks[step], count)
-
-    def close(self) -> None:
-        """Leave the terminal as it was."""
-        if self._progress is not None:
-            self._progress.stop()
-            self._progress = None
-
-    def _started(self) -> RichProgress:
-        if self._progress is None:
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._progress.start()
-        return self._progress
-
-
 def age(seconds: float) -> str:
     """A length of time in its largest fitting unit."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{int(seconds // size)} {unit}"
     return f"{max(0, int(seconds))} s"
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun: 1 skill, 2 skills."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _three_lines(what: str, where: str, next_step: str) -> str:
+    lines = [what]
+    if where:
+        lines.append(f"  at {plain(where)}")
+    if next_step:
+        lines.append(f"  next: {plain(next_step)}")
+    return "\n".join(lines) + "\n"
+
+
+def _json(value: Any, *, indent: int | None) -> str:
+    """JSON that says the same and steers no terminal; ASCII only where the terminal knows nothing else."""
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    text = json.dumps(value, ensure_ascii=encoding != "utf8", indent=indent)
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return _UNSAFE.sub(lambda found: found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
+
+
+_left: set[int] = set()  # file descriptors whose reader has gone
+
+
+def _write(stream: TextIO, text: str) -> None:
+    encoding = stream.encoding or "utf-8"
+    try:
+        stream.write(text.encode(encoding, "replace").decode(encoding))
+    except BrokenPipeError:
+        _unread(stream)
+
+
+def _unread(stream: TextIO) -> None:
+    """Let everything more that is written to `stream` vanish, and what its buffer still holds with it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+    _left.add(stream.fileno())

@@ -6,9 +6,9 @@ import functools
 import secrets
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.engine import files, wiring
+from pipeline.engine import files, manifest, wiring
 from pipeline.engine.items import Resolver
 from pipeline.engine.lineage import Change, Lineage
 from pipeline.engine.lock import WriterLock
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from serve.contract import EmbedderIdentity, StoreInfo
     from serve.embedder import Embedder, EmbedderConfig
     from serve.errors import OperatorError
+
+
+T = TypeVar("T")
 
 
 class Paths:
@@ -75,6 +78,7 @@ class Build:
         self.lock = WriterLock(self.paths.lock)
         self.report = Report(run=f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(2)}")
         self.digests = files.Digests()
+        self.manifests = manifest.Loaded()
         self.errors: list[OperatorError] = []
 
     @functools.cached_property
@@ -139,6 +143,11 @@ class Build:
         from serve.embedder import open_embedder
 
         return open_embedder(self.embedder_config)
+
+    def rows(self, step: str, source: str, row_type: type[T]) -> list[T]:
+        """The manifest rows of a step, decoded once per run. Treat them as read-only. Raises OperatorError."""
+        path = self.paths.manifest(step, source)
+        return self.manifests.load(path, row_type)
 
     @contextmanager
     def resolving(self, step: str) -> Iterator[Resolver]:

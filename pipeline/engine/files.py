@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
+from pipeline.engine import faults
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -62,6 +64,7 @@ def replacing(path: Path) -> Iterator[Path]:
     part = path.with_name(f"{PART}{secrets.token_hex(4)}-{path.name}"[:200])
     try:
         yield part
+        faults.reach("file:written")
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)

@@ -47,6 +47,26 @@ def load(path: Path, row_type: type[T]) -> list[T]:
         ) from error
 
 
+class Loaded:
+    """Manifests decoded once per run: several steps read the same rows. A file that was replaced is decoded again."""
+
+    def __init__(self) -> None:
+        self._known: dict[Path, tuple[tuple[int, int, int], list[Any]]] = {}
+
+    def load(self, path: Path, row_type: type[T]) -> list[T]:
+        """As `load` does, from memory where the file is still the one that was read."""
+        try:
+            stat = path.stat()
+        except OSError:
+            return load(path, row_type)
+        mark = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
+        held = self._known.get(path)
+        if held is None or held[0] != mark:
+            held = (mark, load(path, row_type))
+            self._known[path] = held
+        return held[1]
+
+
 def previous(path: Path, row_type: type[T]) -> list[T]:
     """The rows the last run left, to be reused; none when there are none, or they are not as they were written.
 
@@ -59,6 +79,14 @@ def previous(path: Path, row_type: type[T]) -> list[T]:
         return msgspec.json.Decoder(row_type).decode_lines(data)
     except (OSError, UnicodeDecodeError, msgspec.MsgspecError):
         return []
+
+
+def holds(path: Path, rows: Sequence[Row]) -> bool:
+    """Whether a manifest has exactly these rows already."""
+    try:
+        return path.read_bytes() == _encoder.encode_lines(sorted(rows, key=lambda row: row.id))
+    except FileNotFoundError:
+        return False
 
 
 def store(path: Path, rows: Sequence[Row]) -> bool:

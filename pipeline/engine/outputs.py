@@ -92,10 +92,16 @@ def strangers(root: Path, ledgers: Iterable[Path]) -> list[str]:
 def unknown_pages(root: Path, known: Set[str]) -> list[str]:
     """Markdown files below `root` (dot folders aside) that are not among `known`, as relative paths."""
     found = []
-    for folder, names, filenames in os.walk(root):
-        names[:] = sorted(name for name in names if not name.startswith("."))
-        relative = Path(folder).relative_to(root)
-        found += [(relative / name).as_posix() for name in sorted(filenames) if name.endswith(".md")]
+    stack = [(str(root), "")]
+    while stack:
+        folder, relative = stack.pop()
+        for entry in os.scandir(folder):
+            if entry.is_dir(follow_symlinks=False):
+                if not entry.name.startswith("."):
+                    stack.append((entry.path, f"{relative}{entry.name}/"))
+            elif entry.name.endswith(".md"):
+                found.append(f"{relative}{entry.name}")
+    found.sort()
     return [path for path in found if path not in known]
 
 

@@ -26,9 +26,9 @@ _TRUE = frozenset(("true", "yes", "on", "1", "y"))
 _LEAVES = 200  # texts taken out of one value at most
 _DEPTH = 6
 _PLACEHOLDER = re.compile(
-    r"\{\{.*\}\}|\$\{.*\}|<[^<>]{1,200}>|\[(?:TODO|TBD|FIXME|XXX|your|insert|describe)\b.*\]"
+    r"\{\{.*\}\}|\$\{.*\}|<[^<>]{1,200}>|\[(?:TODO|TBD|FIXME|XXX|(?i:your|insert|describe))\b.*\]"
     r"|(?:TODO|TBD|FIXME|XXX)(?:[ \t]?:.*)?",
-    re.DOTALL | re.IGNORECASE,
+    re.DOTALL,
 )
 _TEMPLATE_NAMES = frozenset(
     ("your-skill-name", "your_skill_name", "my-skill-name", "skill-name-here", "[skill-name]", "[name]")

@@ -15,7 +15,7 @@ MAX_TITLE = 200
 MAX_SLUG = 60
 MAX_ITEM = 1_000
 MAX_PURPOSE = 4_000
-MAX_HEAD = 1_200  # enough to recognise a skill; IWE reads every card at each start, which takes four times as long at 4,000
+MAX_HEAD = 1_200  # enough to recognise a skill: IWE reads every card at each start
 MAX_LIST = 100
 
 # Controls, zero-width characters, direction marks, tag characters, halves of surrogate pairs, non-characters.

@@ -77,12 +77,12 @@ def gather(build: Build) -> list[Entry]:
     entries = []
     for source in build.sources:
         keyed = {
-            step: {row.id: row for row in manifest.load(build.paths.manifest(step, source.name), Keyed)}
+            step: {row.id: row for row in build.rows(step, source.name, Keyed)}
             for step in ("descriptor", "terms", "embed")
         }
         entries += [
             Entry(source.name, row, keyed["descriptor"][row.id], keyed["terms"][row.id], keyed["embed"][row.id])
-            for row in manifest.load(build.paths.manifest("select", source.name), Selected)
+            for row in build.rows("select", source.name, Selected)
             if row.record is not None
         ]
     return sorted(entries, key=lambda entry: entry.id.encode("utf-8", "surrogatepass"))

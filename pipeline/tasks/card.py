@@ -47,8 +47,8 @@ def wanted(build: Build, source: str) -> tuple[dict[str, str], dict[str, outputs
     """By path: whose card it is, and how it is made."""
     from pipeline.steps import card
 
-    selected = {row.id: row for row in manifest.load(build.paths.manifest("select", source), Selected)}
-    described = manifest.load(build.paths.manifest("descriptor", source), Keyed)
+    selected = {row.id: row for row in build.rows("select", source, Selected)}
+    described = build.rows("descriptor", source, Keyed)
     base = texts.code_digest("card")
     pages: dict[str, outputs.Wanted] = {}
     owner: dict[str, str] = {}

@@ -27,7 +27,7 @@ def run(build: Build, source: str) -> None:
     from pipeline.steps import categorize
 
     path = build.paths.manifest("categorize", source)
-    found = manifest.load(build.paths.manifest("scan", source), Found)
+    found = build.rows("scan", source, Found)
     overrides = [build.overrides.of(item.id) for item in found]
     base = files.key(texts.code_digest("categorize"), build.taxonomy.digest)
     items = [

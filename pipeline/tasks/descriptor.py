@@ -26,7 +26,7 @@ def settings() -> list[str]:
 def run(build: Build, source: str) -> None:
     """Make the descriptor of each indexed skill of a source."""
     path = build.paths.manifest("descriptor", source)
-    selected = [row for row in manifest.load(build.paths.manifest("select", source), Selected) if row.record]
+    selected = [row for row in build.rows("select", source, Selected) if row.record]
     base = texts.code_digest("descriptor")
     items = [Item(row.id, files.key(base, row.reading), index) for index, row in enumerate(selected)]
     decoder = msgspec.json.Decoder(Descriptor)

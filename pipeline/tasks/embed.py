@@ -39,7 +39,7 @@ def settings(build: Build) -> list[str]:
 def run(build: Build, source: str) -> None:
     """Embed the short text of each indexed skill of a source."""
     path = build.paths.manifest("embed", source)
-    described = manifest.load(build.paths.manifest("descriptor", source), Keyed)
+    described = build.rows("descriptor", source, Keyed)
     base = identity_key(build)
     rows = []
     for row in described:
@@ -62,7 +62,7 @@ def embed(build: Build, source: str, todo: dict[str, Keyed]) -> None:
     """Embed the short texts of descriptor rows and keep the vectors under the given keys, batch by batch."""
     if not todo:
         return
-    selected = {row.id: row for row in manifest.load(build.paths.manifest("select", source), Selected)}
+    selected = {row.id: row for row in build.rows("select", source, Selected)}
     keys = list(todo)
     shorts = [item.short for item in texts.descriptors(build, selected, list(todo.values()))]
     build.progress.begin("embed", len(keys))
@@ -83,7 +83,7 @@ def vectors(build: Build, rows: Sequence[tuple[str, Keyed]]) -> npt.NDArray[np.f
         if row.key not in held:
             lost.setdefault(source, {})[row.id] = row
     for source, missing in lost.items():
-        described = {row.id: row for row in manifest.load(build.paths.manifest("descriptor", source), Keyed)}
+        described = {row.id: row for row in build.rows("descriptor", source, Keyed)}
         embed(build, source, {row.key: described[row.id] for row in missing.values()})
         build.report.step("embed").executed += len({row.key for row in missing.values()})
     if lost:

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.engine import files, manifest, outputs
-from pipeline.model import Selected
 from pipeline.tasks import card as card_task
+from pipeline.tasks import select as select_task
 from pipeline.tasks import texts
+from serve.contract import Record
 
 if TYPE_CHECKING:
     from pipeline.engine.build import Build
@@ -59,12 +60,7 @@ def wanted(build: Build) -> dict[str, str]:
     """These pages by relative path."""
     from pipeline.steps import hubs
 
-    records = [
-        row.record
-        for source in build.sources
-        for row in manifest.load(build.paths.manifest("select", source.name), Selected)
-        if row.record is not None
-    ]
+    records = manifest.load(select_task.links_path(build), Record)
     return {**hubs.hubs(records, build.taxonomy.labels), **hubs.library()}
 
 

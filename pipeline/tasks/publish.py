@@ -58,7 +58,7 @@ def counts(build: Build) -> dict[str, dict[str, int]]:
     """Per source how many skills were found and what became of them; found is the sum of the rest."""
     result = {}
     for source in build.sources:
-        selected = manifest.load(build.paths.manifest("select", source.name), Selected)
+        selected = build.rows("select", source.name, Selected)
         problems = len(manifest.load(build.paths.problems(source.name), Problem))
         row = dict.fromkeys(("indexed", "duplicate", "suppressed", "review"), 0)
         for item in selected:

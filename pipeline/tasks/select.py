@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from pipeline.engine import files, manifest
 from pipeline.model import Categorized, Found, Selected
@@ -30,11 +33,11 @@ def run(build: Build) -> None:
     """Decide over all found skills and write one manifest per source, empty ones included."""
     with build.report.timing("select") as count:
         names = [source.name for source in build.sources]
-        found = [row for name in names for row in manifest.load(build.paths.manifest("scan", name), Found)]
+        found = [row for name in names for row in build.rows("scan", name, Found)]
         categorized = {
             row.id: row
             for name in names
-            for row in manifest.load(build.paths.manifest("categorize", name), Categorized)
+            for row in build.rows("categorize", name, Categorized)
         }
         rows = select.decide(found, categorized, origins(build), build.settings.uncategorized)
         source_of = {item.id: item.source for item in found}
@@ -44,17 +47,39 @@ def run(build: Build) -> None:
         count.executed += len(rows)
         for name, mine in by_source.items():
             _store(build, name, mine)
+        _store_links(build, rows)
         _forget_gone_sources(build, set(names))
 
 
 def _store(build: Build, source: str, rows: list[Selected]) -> None:
     path = build.paths.manifest("select", source)
-    before = {row.id: row for row in manifest.previous(path, Selected)}
+    before = {}
+    if not manifest.holds(path, rows):
+        before = {row.id: row for row in manifest.previous(path, Selected)}
     if manifest.store(path, rows):
         changed = {row.id: row for row in rows if before.get(row.id) != row}
         gone = {key: row for key, row in before.items() if key not in {item.id for item in rows}}
         old = {key: _digest(row) for key, row in before.items() if key in changed or key in gone}
         build.record("select", old, {key: _digest(row) for key, row in changed.items()}, set())
+
+
+def _store_links(build: Build, rows: list[Selected]) -> None:
+    """What the catalog's hub pages say of each indexed skill: an edit that changes none of it does not reach them."""
+    links = [
+        msgspec.structs.replace(row.record, **_NOT_LINKED) for row in rows if row.record is not None
+    ]
+    manifest.store(links_path(build), links)
+
+
+def links_path(build: Build) -> Path:
+    """The manifest of links."""
+    return build.paths.build / "links.jsonl"
+
+
+_NOT_LINKED: dict[str, object] = {
+    "description": "", "tags": (), "path": "", "digest": "", "package_digest": "", "files": 0, "bytes": 0,
+    "native_in": (), "hidden_in": (), "duplicates": (), "aliases": (), "diagnostics": (), "state": "", "harness": "",
+}
 
 
 def _digest(row: Selected) -> str:

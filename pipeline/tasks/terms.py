@@ -25,8 +25,8 @@ def run(build: Build, source: str) -> None:
     from pipeline.steps import terms
 
     path = build.paths.manifest("terms", source)
-    selected = {row.id: row for row in manifest.load(build.paths.manifest("select", source), Selected)}
-    described = manifest.load(build.paths.manifest("descriptor", source), Keyed)
+    selected = {row.id: row for row in build.rows("select", source, Selected)}
+    described = build.rows("descriptor", source, Keyed)
     base = texts.code_digest("terms")
     items = [
         Item(row.id, files.key(base, row.digest, *texts.tags(selected[row.id])), index)

@@ -89,10 +89,10 @@ def gather(build: Build) -> dict[str, Entry]:
     entries = {}
     for source in build.sources:
         described, embedded = (
-            {row.id: row for row in manifest.load(build.paths.manifest(step, source.name), Keyed)}
+            {row.id: row for row in build.rows(step, source.name, Keyed)}
             for step in ("descriptor", "embed")
         )
-        for row in manifest.load(build.paths.manifest("select", source.name), Selected):
+        for row in build.rows("select", source.name, Selected):
             if row.record is not None:
                 entries[row.id] = Entry(source.name, row, described[row.id], embedded[row.id])
     return entries

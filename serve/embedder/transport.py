@@ -36,7 +36,7 @@ class Transport:
 
     def __init__(self, url: str, *, api_key: str = "", sleep: Callable[[float], None] = time.sleep) -> None:
         self._secure, self._host, self._port, self._path, userinfo = address(url)
-        self._secrets = [secret for secret in (api_key.strip(), userinfo) if secret]
+        self._secrets = [secret for secret in (api_key.strip(), userinfo, userinfo.partition(":")[2]) if secret]
         self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if authorization := _authorization(api_key.strip(), userinfo):
             self._headers["Authorization"] = authorization

@@ -11,7 +11,9 @@ from tests.chroma.support import EMBEDDER, free_port
 
 
 def cloud(**values):
-    return ChromaConfig(**{"mode": "cloud", "namespace": "mine", "host": "127.0.0.1", "token": "s3cret", "timeout": 2.0, **values})
+    return ChromaConfig(
+        **{"mode": "cloud", "namespace": "mine", "host": "127.0.0.1", "token": "s3cret", "timeout": 2.0, **values}
+    )
 
 
 @pytest.mark.parametrize("use", [open_store, fingerprint])

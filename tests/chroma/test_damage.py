@@ -24,7 +24,9 @@ def overwrite(path, offset=0, size=4_096):
 DAMAGE = {
     "the database is no database": lambda root: overwrite(root / "chroma.sqlite3"),
     "the database is cut off": lambda root: os.truncate(root / "chroma.sqlite3", 50_000),
-    "the database is text": lambda root: (root / "chroma.sqlite3").write_text("this is a text " * 100, encoding="utf-8"),
+    "the database is text": lambda root: (root / "chroma.sqlite3").write_text(
+        "this is a text " * 100, encoding="utf-8"
+    ),
     "the index folder is gone": lambda root: shutil.rmtree(index(root)),
     "the index is cut off": lambda root: os.truncate(index(root) / "data_level0.bin", 1_000),
     "the index's header is garbage": lambda root: overwrite(index(root) / "header.bin", size=90),
@@ -63,9 +65,8 @@ def test_a_damaged_store_is_set_aside_said_and_written_again(config, tmp_path, d
 @pytest.mark.parametrize("how", DAMAGE)
 def test_who_only_looks_gets_an_error_with_a_next_step_and_moves_nothing(config, tmp_path, damaged, how):
     damaged(how)
-    with pytest.raises(StoreDamagedError) as caught, open_store(config, EMBEDDER, repair=False) as store:
-        store.held()
-        store.check()
+    with pytest.raises(StoreDamagedError) as caught:
+        _look_at(config)
     assert caught.value.where == config.path
     assert "--rebuild-store" in caught.value.next_step
     assert not (tmp_path / "chroma.damaged").exists()
@@ -90,7 +91,13 @@ def test_only_the_last_damaged_store_is_kept(config, tmp_path, damaged):
     assert sorted(item.name for item in tmp_path.iterdir()) == ["chroma", "chroma.damaged"]
 
 
-class _Named(Exception):
+def _look_at(config):
+    with open_store(config, EMBEDDER, repair=False) as store:
+        store.held()
+        store.check()
+
+
+class _NamedError(Exception):
     """Stands for an exception of Chroma's or its HTTP client's: they are recognised by name."""
 
 
@@ -99,25 +106,55 @@ class _Named(Exception):
     [
         ("ConnectError", "[Errno 111] Connection refused", UnreachableError, ExitCode.UNREACHABLE),
         ("ReadTimeout", "timed out", UnreachableError, ExitCode.UNREACHABLE),
-        ("RemoteProtocolError", "Server disconnected without sending a response.", UnreachableError, ExitCode.UNREACHABLE),
-        ("ValueError", "Could not connect to a Chroma server. Are you sure it is running?", UnreachableError, ExitCode.UNREACHABLE),
+        (
+            "RemoteProtocolError",
+            "Server disconnected without sending a response.",
+            UnreachableError,
+            ExitCode.UNREACHABLE,
+        ),
+        (
+            "ValueError",
+            "Could not connect to a Chroma server. Are you sure it is running?",
+            UnreachableError,
+            ExitCode.UNREACHABLE,
+        ),
         ("ChromaAuthError", "Forbidden", StoreError, ExitCode.FAILED),
         ("NotFoundError", "Collection [x] does not exist.", StoreError, ExitCode.FAILED),
         ("InternalError", "error returned from database: (code: 5) database is locked", StoreError, ExitCode.LOCKED),
         ("InternalError", "error returned from database: (code: 517) database is locked", StoreError, ExitCode.LOCKED),
-        ("InternalError", "error returned from database: (code: 13) database or disk is full", StoreError, ExitCode.FAILED),
-        ("InternalError", "error returned from database: (code: 8) attempt to write a readonly database", StoreError, ExitCode.FAILED),
+        (
+            "InternalError",
+            "error returned from database: (code: 13) database or disk is full",
+            StoreError,
+            ExitCode.FAILED,
+        ),
+        (
+            "InternalError",
+            "error returned from database: (code: 8) attempt to write a readonly database",
+            StoreError,
+            ExitCode.FAILED,
+        ),
         ("InternalError", "File exists (os error 17)", StoreError, ExitCode.FAILED),
-        ("InternalError", "error returned from database: (code: 11) database disk image is malformed", StoreDamagedError, ExitCode.FAILED),
+        (
+            "InternalError",
+            "error returned from database: (code: 11) database disk image is malformed",
+            StoreDamagedError,
+            ExitCode.FAILED,
+        ),
         ("InternalError", "Error executing plan: Internal error: Error finding id", StoreDamagedError, ExitCode.FAILED),
-        ("InvalidArgumentError", "Collection expecting embedding with dimension of 384, got 2", StoreDamagedError, ExitCode.FAILED),
+        (
+            "InvalidArgumentError",
+            "Collection expecting embedding with dimension of 384, got 2",
+            StoreDamagedError,
+            ExitCode.FAILED,
+        ),
         ("PanicException", "called `Option::unwrap()` on a `None` value", StoreDamagedError, ExitCode.FAILED),
         ("ModuleNotFoundError", "No module named 'chromadb'", StoreError, ExitCode.FAILED),
         ("TypeError", "something new", StoreError, ExitCode.FAILED),
     ],
 )
 def test_whatever_chroma_raises_becomes_one_error_of_ours(name, text, kind, code):
-    base = ImportError if name == "ModuleNotFoundError" else _Named
+    base = ImportError if name == "ModuleNotFoundError" else _NamedError
     error = translate(type(name, (base,), {})(text), "/data/chroma")
     assert type(error) in {kind, *(sub for sub in kind.__subclasses__() if kind is StoreDamagedError)}
     assert (error.code, error.where) == (code, "/data/chroma")

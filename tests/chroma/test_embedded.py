@@ -32,7 +32,9 @@ print(store.notices, "chromadb" in sys.modules)
 
 
 def through_the_client(config, embedder=EMBEDDER):
-    store = Store(EmbeddedBackend(config, prefer="client"), config.namespace, collection_name(config.namespace, embedder))
+    store = Store(
+        EmbeddedBackend(config, prefer="client"), config.namespace, collection_name(config.namespace, embedder)
+    )
     store.connect()
     return store
 
@@ -73,7 +75,11 @@ def test_both_engines_make_the_same_collection(config, tmp_path):
     for store in (open_store(config, EMBEDDER), through_the_client(folder(tmp_path / "other"))):
         with store:
             store.set_stamp("")
-            made.append(store._engine._rust.list_collections(10, 0, *bindings._SCOPE) if store.engine == "bindings" else store._engine._client.list_collections())
+            made.append(
+                store._engine._rust.list_collections(10, 0, *bindings._SCOPE)
+                if store.engine == "bindings"
+                else store._engine._client.list_collections()
+            )
     ours, theirs = made[0][0], made[1][0]
     assert ours.configuration == theirs.configuration_json
     assert ours.schema == theirs._model.serialized_schema

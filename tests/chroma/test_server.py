@@ -35,7 +35,10 @@ def test_a_server_that_is_down_is_unreachable_with_its_address_and_a_next_step(u
 
 @pytest.mark.parametrize("use", [open_store, fingerprint])
 def test_a_server_that_accepts_and_says_nothing_is_unreachable_after_the_timeout(use):
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(UnreachableError, match="does not answer: timed out"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(UnreachableError, match="does not answer: timed out"),
+    ):
         use(at(silent.getsockname()[1], timeout=0.2), EMBEDDER)
 
 
@@ -121,7 +124,10 @@ def test_a_dropped_collection_is_written_again(server, namespace):
 
 
 def test_a_collection_dropped_while_it_is_written_is_an_error_with_a_next_step(server, namespace):
-    with open_store(server.config(namespace), EMBEDDER) as store, open_store(server.config(namespace), EMBEDDER) as other:
+    with (
+        open_store(server.config(namespace), EMBEDDER) as store,
+        open_store(server.config(namespace), EMBEDDER) as other,
+    ):
         store.put(rows(keys(2)))
         other._remove([store.name])
         with pytest.raises(OperatorError, match="has gone away") as caught:

@@ -168,7 +168,16 @@ def test_rows_that_chroma_would_half_accept_are_refused(config, change, message)
 
 
 def test_texts_of_every_kind_come_back_unchanged(opened):
-    texts = ["", " \t trailing \n\n", "a\r\nb\r", "nul \0 in it", "\ufeffbom", "\u2028 \u2029 \x85", "\U0001f469\u200d\U0001f4bb", "x" * 300_000]
+    texts = [
+        "",
+        " \t trailing \n\n",
+        "a\r\nb\r",
+        "nul \0 in it",
+        "\ufeffbom",
+        "\u2028 \u2029 \x85",
+        "\U0001f469\u200d\U0001f4bb",
+        "x" * 300_000,
+    ]
     made = rows([f"id {number}: {text[:20]}" for number, text in enumerate(texts)])
     for metadata, text in zip(made.metadatas, texts, strict=True):
         metadata["name"] = text

@@ -38,7 +38,17 @@ def expected_children(catalog, path):
 def noise(count):
     """Texts thrown together from the signs that Markdown, YAML and wikis react to, the same ones each time."""
     chance = random.Random(7)
-    signs = [*"[]()<>`*_#-+=|~!\\&;:/.1) \n\t\r@$^{}\"'%,", "[[", "]]", "](../index.md)", "---\n", "```\n", "https://", "<a>", "ab"]
+    signs = [
+        *"[]()<>`*_#-+=|~!\\&;:/.1) \n\t\r@$^{}\"'%,",
+        "[[",
+        "]]",
+        "](../index.md)",
+        "---\n",
+        "```\n",
+        "https://",
+        "<a>",
+        "ab",
+    ]
     return ["".join(chance.choices(signs, k=chance.randint(1, 40))) for _ in range(count)]
 
 
@@ -104,7 +114,9 @@ def test_state_and_kind_filter_what_is_found(real):
 
 
 def test_a_card_is_found_by_a_word_of_its_text(library):
-    skills = [(record(id=f"library:{n}", name=n), descriptor(purpose=f"Handles {n}.", head="")) for n in ("zebras", "maps")]
+    skills = [
+        (record(id=f"library:{n}", name=n), descriptor(purpose=f"Handles {n}.", head="")) for n in ("zebras", "maps")
+    ]
     found = library(skills).json("find", "--lexical", "zebra", "--filter", "kind: skill", "--limit", "5")
     assert [item["key"] for item in found] == [key(card.card_path("library:zebras"))]
 
@@ -112,7 +124,9 @@ def test_a_card_is_found_by_a_word_of_its_text(library):
 def test_a_card_is_retrieved_with_its_hubs(library):
     catalog = library([(record(), descriptor())])
     wanted = key(card.card_path(record().id))
-    found = catalog.json("retrieve", "-k", wanted, "--expand-included-by", "1", "--expand-references", "1", "--max-documents", "8")
+    found = catalog.json(
+        "retrieve", "-k", wanted, "--expand-included-by", "1", "--expand-references", "1", "--max-documents", "8"
+    )
     assert {item["key"] for item in found} == {wanted, "sources/library", "categories/documents"}
     card_itself = next(item for item in found if item["key"] == wanted)
     assert "Fills in PDF forms." in card_itself["content"]
