@@ -90,6 +90,12 @@ def task_hub():
     )
 
 
+def task_tidy():
+    """take out of the catalog what nobody owns"""
+    names_now = [repr(names)]
+    return {**task(build, t.tidy.run, settings=names_now, current=lambda: t.tidy.intact(build)), "task_dep": ["card", "hub"]}
+
+
 def task_terms():
     """count each descriptor's terms for the lexical lane"""
     for n in names:
@@ -121,15 +127,14 @@ def task_embed():
 def task_upsert():
     """bring the vector store to what the manifests say"""
     reads = [*each("select"), *each("descriptor"), *each("embed")]
-    return task(
-        build, t.upsert.run, reads=reads, settings=t.upsert.settings(build), current=lambda: t.upsert.intact(build)
-    )
+    made = task(build, t.upsert.run, reads=reads, settings=t.upsert.settings(build), current=lambda: t.upsert.intact(build))
+    return {**made, "teardown": [build.settle]}
 
 
 def task_publish():
     """write a snapshot and make it current"""
     reads = [*each("select"), *each("descriptor"), *each("terms"), *each("embed"), *map(build.paths.problems, names)]
-    after = ["card", "hub", "upsert"]
+    after = ["tidy", "upsert"]
     return {
         **task(
             build,

@@ -57,6 +57,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 class Descriptor(msgspec.Struct, frozen=True, kw_only=True):
     """What a skill says about itself, cut down for ranking and reading. All texts are plain, one line each.
 
+    In a snapshot `head` holds its first `SNAPSHOT_HEAD` characters: ranking reads the lexical index, people the file itself.
+
     purpose: the description without trigger and limit clauses. triggers: "use when" clauses. limits: "not for" clauses.
     headings: the body's headings, code blocks left out. head: start of the body, at most 4,000 characters.
     short: the text that is embedded.
@@ -123,4 +125,5 @@ VECTORS = "vectors.npy"
 FACETS = "facets.msgpack"
 KEYS = "keys.npy"
 LEXICAL_PREFIX = "lexical-"
+SNAPSHOT_HEAD = 1_000
 POINTER = "current.json"

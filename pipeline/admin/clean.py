@@ -3,33 +3,54 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from serve import contract
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.engine.build import Build
 
 
-def clean(build: Build, *, memo: bool, dry_run: bool) -> list[Path]:
+class Cleaned(NamedTuple):
+    """What was removed, or would be, and what stays although a build made it (path or place, and why)."""
+
+    removed: list[Path]
+    kept: list[tuple[str, str]]
+
+
+def clean(build: Build, *, memo: bool, dry_run: bool) -> Cleaned:
     """Remove manifests, catalog, snapshots and the embedded store; with `memo` the memoised results too.
 
-    Only what is known by name is removed, never the data directory as a whole. A collection on a server stays: it may be
-    in use from elsewhere. Returns the paths removed, or that would be.
+    Only what is known by name is removed, never a folder that something else may lie in. Takes the writer lock.
     """
     paths = build.paths
-    doomed = [paths.build, paths.catalog, paths.snapshots, paths.lineage, paths.last_run]
-    doomed += [paths.lineage.with_name(paths.lineage.name + end) for end in ("-wal", "-shm")]
-    if build.settings.chroma.mode == "embedded":
+    doomed = [paths.build, paths.catalog, paths.snapshots, *_database(paths.lineage), paths.last_run]
+    kept = []
+    store = build.settings.chroma
+    if store.mode != "embedded":
+        kept.append((store.host or store.mode, "a server's collections may be in use from elsewhere"))
+    elif store.path == paths.store:
         doomed.append(paths.store)
+    elif store.path.exists():
+        kept.append((str(store.path), "the store's folder is your own choice, and may hold other things"))
     if memo:
-        doomed += [paths.memo, *(paths.memo.with_name(paths.memo.name + end) for end in ("-wal", "-shm"))]
+        doomed += _database(paths.memo)
+    elif paths.memo.exists():
+        kept.append((str(paths.memo), "results are remembered, so that the next build is quick; --memo forgets them"))
     present = [path for path in doomed if path.exists()]
-    if dry_run:
-        return present
-    build.writer()
-    for path in present:
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    return present
+    if present and not dry_run:
+        build.writer()
+        # Readers lose the index in one step, before its parts go.
+        (paths.snapshots / contract.POINTER).unlink(missing_ok=True)
+        for path in present:
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+    return Cleaned(present, kept)
+
+
+def _database(path: Path) -> list[Path]:
+    return [path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))]

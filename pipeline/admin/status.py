@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pipeline.admin import account
 from pipeline.engine import generation, manifest
 from pipeline.model import Problem, Selected
+from pipeline.tasks import upsert
 from serve.errors import ExitCode
 
 if TYPE_CHECKING:
     from pipeline.engine.build import Build
     from serve.contract import SnapshotManifest
 
+_LISTED = ("duplicate", "suppressed", "review", "problem")
 _EMPTY = dict.fromkeys(("found", "indexed", "duplicate", "suppressed", "review", "problem"), 0)
 
 
@@ -23,26 +27,37 @@ def collect(build: Build, chosen: Sequence[str] = ()) -> dict[str, Any]:
     held = generation.read_manifest(root / pointer.generation) if pointer else None
     counts = held.counts if held else {}
     sources = {source.name: dict(counts.get(source.name, _EMPTY)) for source in build.sources}
-    warnings = [warning.as_dict() for warning in build.settings.warnings]
-    warnings += [_not_built(source.name) for source in build.sources if held and source.name not in counts]
-    warnings += [_left(name) for name in counts if name not in sources]
+    last = account.last_run(build)
+    lists = {name: _list(build, name) for name in _LISTED}
+    intact = _intact(build) if held else False
+    warnings = account.configured(build)
+    running = account.holder(build)
+    if held and not running:
+        warnings += [_not_built(source.name) for source in build.sources if source.name not in counts]
+        warnings += [_left(name) for name in counts if name not in sources]
+        warnings += _unfinished(build, sources, lists, intact=intact)
+    if isinstance(last.get("error"), dict) and not running:
+        warnings.append(_failed(last["error"]))
     pending = any(row["review"] or row["problem"] for row in sources.values()) or bool(warnings)
     code = ExitCode.FAILED if held is None else ExitCode.PROBLEMS if pending else ExitCode.OK
     return {
         "index": {
             "generation": pointer.generation if pointer and held else "",
             "published_at": pointer.published_at if pointer and held else None,
+            "age_seconds": round(max(0.0, time.time() - pointer.published_at), 1) if pointer and held else None,
             "skills": held.skills if held else 0,
             "reason": "" if held else _no_index(build),
-            "intact": _intact(build) if held else False,
+            "intact": intact,
         },
         "sources": sources,
+        "totals": account.counted(sources),
         "lanes": _lanes(build, held),
-        "store": _store(build),
-        "watcher": "not part of this version: run `retrieval build` after changes",
-        "last_run": _last_run(build),
+        "store": upsert.describe(build),
+        "running": running,
+        "watcher": "none; run `retrieval build` after changes",
+        "last_run": last or None,
         "warnings": warnings,
-        "lists": {name: _list(build, name) for name in chosen},
+        "lists": {name: lists[name] for name in chosen},
         "data_dir": str(build.paths.data),
         "config": str(build.settings.config_file or ""),
         "versions": versions(),
@@ -76,49 +91,63 @@ def _intact(build: Build) -> bool:
 
 
 def _not_built(name: str) -> dict[str, str]:
-    return {"warning": f"source {name} is configured but not in the index", "where": name, "next": "run `retrieval build`"}
+    return _warning(f"source {name} is configured but not in the index", name)
 
 
 def _left(name: str) -> dict[str, str]:
-    return {"warning": f"source {name} is in the index but no longer configured", "where": name, "next": "run `retrieval build`"}
+    return _warning(f"source {name} is in the index but no longer configured", name)
+
+
+def _unfinished(
+    build: Build, counts: dict[str, dict[str, int]], lists: dict[str, list[dict[str, str]]], *, intact: bool
+) -> list[dict[str, str]]:
+    """A build that was cut short leaves lists that are ahead of the published counts; somebody may touch the index."""
+    where = str(build.paths.data)
+    warnings = [] if intact else [_warning("the published index is not as the last build left it", where)]
+    for status, rows in lists.items():
+        counted = sum(row[status] for row in counts.values())
+        if counted != len(rows):
+            warnings.append(_warning(f"a build was cut short: it lists {len(rows)} as {status}, the index counts {counted}", where))
+    return warnings
+
+
+def _failed(error: dict[str, Any]) -> dict[str, str]:
+    what, where, remedy = (str(error.get(key, "")) for key in ("error", "where", "next"))
+    return {"warning": f"the last build failed: {what}", "where": where, "next": remedy or "run `retrieval build`"}
+
+
+def _warning(what: str, where: str) -> dict[str, str]:
+    return {"warning": what, "where": where, "next": "run `retrieval build`"}
 
 
 def _lanes(build: Build, held: SnapshotManifest | None) -> dict[str, str]:
     if held is None:
         return {"semantic": "none: no index", "lexical": "none: no index"}
     embedder = held.embedder
-    lanes = {"semantic": f"{embedder.model} ({embedder.kind}, {embedder.dimension} dimensions)", "lexical": f"BM25F over {held.skills} skills"}
+    lanes = {
+        "semantic": f"{embedder.model} ({embedder.kind}, {embedder.dimension} dimensions)",
+        "lexical": f"BM25F over {held.skills} skills",
+    }
     wanted = build.identity
     if (wanted.kind, wanted.model, wanted.digest) != (embedder.kind, embedder.model, embedder.digest):
         lanes["semantic"] += f"; the configuration now asks for {wanted.model} ({wanted.kind}): run `retrieval build`"
     return lanes
 
 
-def _store(build: Build) -> str:
-    from pipeline.tasks import upsert
-
-    return upsert.describe(build)
-
-
-def _last_run(build: Build) -> object:
-    import json
-
-    try:
-        return json.loads(build.paths.last_run.read_bytes())
-    except (OSError, ValueError):
-        return None
-
-
 def _list(build: Build, status: str) -> list[dict[str, str]]:
+    """The skills of one status as the last build left them. Keys: source, id, reason, winner, path, next."""
     rows = []
     for source in build.sources:
         if status == "problem":
-            path = build.paths.problems(source.name)
             rows += [
-                {"id": f"{row.source}: {row.where}", "reason": f"{row.kind}: {row.what}", "next": row.next}
-                for row in manifest.previous(path, Problem)
+                {"source": row.source, "id": f"{row.source}: {row.where}", "reason": f"{row.kind}: {row.what}", "winner": "", "path": row.where, "next": row.next}
+                for row in manifest.previous(build.paths.problems(source.name), Problem)
             ]
             continue
         selected = manifest.previous(build.paths.manifest("select", source.name), Selected)
-        rows += [{"id": row.id, "reason": row.reason, "path": row.path} for row in selected if row.status == status]
+        rows += [
+            {"source": source.name, "id": row.id, "reason": row.reason, "winner": row.winner, "path": row.path, "next": ""}
+            for row in selected
+            if row.status == status
+        ]
     return rows

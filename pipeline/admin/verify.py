@@ -8,15 +8,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from pipeline.engine import generation
 from pipeline.engine.shadow import ShadowBuild, run_steps, shadow
+from serve import contract
+from serve.contract import Record
+from serve.errors import ContractError, NoIndexError, OperatorError
 
 if TYPE_CHECKING:
     from pipeline.engine.build import Build
     from pipeline.tasks.assembly import Entry
+    from serve.contract import Pointer
     from serve.snapshot import Snapshot
 
+# The parts of a row beside its record, in the order of the published keys.
 _PARTS = ("record", "descriptor", "terms", "text that is embedded")
+_FIELDS = {"digest": "SKILL.md", "package_digest": "bundled files"}
 _LIMIT = 1000
 
 
@@ -37,61 +45,103 @@ class Findings:
 
 
 def verify(build: Build) -> dict[str, Any]:
-    """Compare sources, catalog, store and snapshot. Writes nothing; raises NoIndexError or ContractError without an index."""
-    from serve.snapshot import Live
+    """Compare sources, catalog, store and snapshot. Changes none of them; no build runs meanwhile.
 
+    Raises NoIndexError or ContractError without an index that this program can read, LockedError while another run writes.
+    """
+    if generation.current(build.paths.snapshots) is None:
+        raise _no_index(build)
+    build.writer()
     findings = Findings()
-    root = build.paths.snapshots
-    pointer = generation.current(root)
-    held = generation.read_manifest(root / pointer.generation) if pointer else None
-    if pointer and held:
-        for name in generation.damaged(root / pointer.generation, held):
-            findings.add("snapshot", f"{name} is not as it was published")
-        findings.checked["files"] = len(held.files) + 1
+    snapshot = _published(build, findings)
     with shadow(build, clean=True) as clean:
         run_steps(clean)
-        entries = _compare_sources(clean, Live(build.paths.data).current(), findings)
+        entries = _entries(clean)
+        if snapshot is not None:
+            _compare_sources(clean, entries, snapshot, findings)
         _compare_cards(clean, findings)
-        _compare_vectors(clean, entries, Live(build.paths.data).current(), findings)
+        if snapshot is not None:
+            _compare_vectors(clean, entries, snapshot, findings)
         _compare_store(clean, findings)
     return findings.as_dict()
 
 
-def _compare_sources(clean: ShadowBuild, snapshot: Snapshot, findings: Findings) -> list[Entry]:
+def _no_index(build: Build) -> OperatorError:
+    if (build.paths.snapshots / contract.POINTER).exists():
+        return ContractError(
+            "the pointer to the published index cannot be read",
+            where=str(build.paths.snapshots / contract.POINTER),
+            next_step="run `retrieval build`",
+        )
+    return NoIndexError("there is no index yet", where=str(build.paths.snapshots), next_step="run `retrieval build`")
+
+
+def _published(build: Build, findings: Findings) -> Snapshot | None:
+    """The current snapshot, its files checked; None when it is too damaged to be opened, which is a finding."""
+    from serve.snapshot import Live
+
+    pointer: Pointer | None = generation.current(build.paths.snapshots)
+    folder = build.paths.snapshots / (pointer.generation if pointer else "")
+    held = generation.read_manifest(folder)
+    damaged = generation.damaged(folder, held) if held else []
+    for name in damaged:
+        findings.add("snapshot", f"{name} is not as it was published")
+    findings.checked["files"] = len(held.files) + 1 if held else 0
+    try:
+        snapshot = Live(build.paths.data).current()
+        _ = snapshot.ids
+    except (ContractError, msgspec.MsgspecError, ValueError, OSError) as error:
+        if not damaged:
+            raise
+        findings.add("snapshot", f"the published index cannot be opened: {getattr(error, 'what', error)}")
+        return None
+    return snapshot
+
+
+def _entries(clean: ShadowBuild) -> list[Entry]:
+    from pipeline.tasks import assembly
+
+    return assembly.gather(clean)
+
+
+def _compare_sources(clean: ShadowBuild, entries: list[Entry], snapshot: Snapshot, findings: Findings) -> None:
     import numpy as np
 
     from pipeline.tasks import assembly, publish
-    from serve import contract
 
-    entries = assembly.gather(clean)
     keys = assembly.keys_of(entries)
     published = np.load(snapshot.folder / contract.KEYS, allow_pickle=False)
-    rows = {skill: row for row, skill in enumerate(snapshot.ids)}
-    wanted = {entry.id for entry in entries}
+    before = len(findings.rows)
     for place, entry in enumerate(entries):
-        if entry.id not in rows:
+        row = snapshot.row_of(entry.id)
+        if row is None:
             findings.add("source", f"{entry.id} is in its source but not in the index")
             continue
-        row = rows[entry.id]
-        differing = [name for part, name in enumerate(_PARTS) if (published[row, part] != keys[place, part]).any()]
+        differing = [name for part, name in enumerate(_PARTS[1:], 1) if (published[row, part] != keys[place, part]).any()]
+        differing = _record_fields(entry, snapshot, row) + differing
         if differing:
-            findings.add("source", f"{entry.id} has changed since it was indexed ({', '.join(differing)})")
-    for skill in sorted(rows.keys() - wanted):
+            findings.add("source", f"{entry.id} is not as it was indexed: {', '.join(differing)}")
+    for skill in sorted(set(snapshot.ids) - {entry.id for entry in entries}):
         findings.add("source", f"{skill} is in the index but no longer in its source")
-    if publish.counts(clean) != snapshot.manifest.counts:
-        findings.add("source", "the counts of the published index are not those of the sources")
-    _compare_records(entries, snapshot, findings)
+    if publish.counts(clean) != snapshot.manifest.counts and len(findings.rows) == before:
+        findings.add("source", "what the sources hold beside indexed skills (duplicates, reviews, problems) has changed")
     findings.checked["skills"] = len(entries)
-    return entries
 
 
-def _compare_records(entries: list[Entry], snapshot: Snapshot, findings: Findings) -> None:
-    """The record in the snapshot against the record from the source: names the skill when the file was tampered with."""
-    for entry in entries:
-        row = snapshot.row_of(entry.id)
-        if row is not None and entry.selected.record is not None:
-            if snapshot.record(row).digest != entry.selected.record.digest:
-                findings.add("source", f"{entry.id}: the SKILL.md is not the one that was indexed")
+def _record_fields(entry: Entry, snapshot: Snapshot, row: int) -> list[str]:
+    """In what the published record differs from the one that the source gives, in words."""
+    wanted = entry.selected.record
+    try:
+        held = snapshot.record(row)
+    except msgspec.MsgspecError:
+        return ["its record cannot be read"]
+    if wanted is None or held == wanted:
+        return []
+    fields = [name for name in Record.__struct_fields__ if getattr(held, name) != getattr(wanted, name)]
+    follow = {"bytes", "files"} | ({"package_digest"} if "digest" in fields else set())
+    if "package_digest" in fields:  # which sizes and counts merely follow
+        fields = [name for name in fields if name not in follow]
+    return [_FIELDS.get(name, name.replace("_", " ")) for name in fields]
 
 
 def _compare_cards(clean: ShadowBuild, findings: Findings) -> None:
@@ -101,7 +151,7 @@ def _compare_cards(clean: ShadowBuild, findings: Findings) -> None:
     root = clean.paths.catalog
     wanted: dict[str, str] = dict(hub.wanted(clean))
     for source in clean.sources:
-        owner, pages = card.wanted(clean, source.name)
+        _owner, pages = card.wanted(clean, source.name)
         wanted.update({path: page.make() for path, page in pages.items()})
     for path, text in wanted.items():
         try:
@@ -122,11 +172,13 @@ def _compare_vectors(clean: ShadowBuild, entries: list[Entry], snapshot: Snapsho
 
     from pipeline.tasks import embed
 
-    present = [entry for entry in entries if snapshot.row_of(entry.id) is not None]
-    wanted = embed.vectors(clean, [(entry.source, entry.embed) for entry in present])
-    for entry, vector in zip(present, wanted, strict=True):
-        row = snapshot.row_of(entry.id)
-        if not np.array_equal(snapshot.vectors[row], vector):
+    present = [(entry, row) for entry in entries if (row := snapshot.row_of(entry.id)) is not None]
+    wanted = embed.vectors(clean, [(entry.source, entry.embed) for entry, _row in present])
+    for (entry, row), vector in zip(present, wanted, strict=True):
+        held = snapshot.vectors[row]
+        # A lost vector that was embedded again in another batch may differ in its last bits; a changed byte of the file has
+        # been found by its digest.
+        if held.shape != vector.shape or not np.allclose(held, vector, atol=1e-5):
             findings.add("vector", f"{entry.id}: the published vector is not the computed one")
     findings.checked["vectors"] = len(present)
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from blake3 import blake3
 
-from pipeline.chroma.faults import StoreError
+from pipeline.chroma.faults import REBUILD, StoreDamagedError, StoreError
 
 if TYPE_CHECKING:
     from pipeline.chroma.config import ChromaConfig
     from pipeline.chroma.engine import Engine
 
 DATABASE = "chroma.sqlite3"
+SOUND, DAMAGED, UNABLE = 0, 10, 11  # what the inspecting process says by its exit code
 _SEGMENT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -67,6 +68,29 @@ class EmbeddedBackend:
         for folder in folders:
             if folder.name not in used:
                 shutil.rmtree(folder)
+
+    def probe(self, namespace: str, name: str) -> None:
+        """Inspect the closed store in another process. Raises StoreDamagedError, also when that process crashes."""
+        import os
+        import subprocess
+        import sys
+
+        root = Path(__file__).parents[2]
+        done = subprocess.run(  # what it runs is this package itself
+            [sys.executable, "-m", "pipeline.chroma.probe", str(self.path), namespace, name],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        if done.returncode in (SOUND, UNABLE):
+            return  # whatever else is wrong with the store shows when it is opened here
+        crashed = f"reading it ended a process with code {done.returncode}"
+        raise StoreDamagedError(
+            done.stdout.strip() if done.returncode == DAMAGED else crashed, where=self.where, next_step=REBUILD
+        )
 
     def _segments(self) -> set[str] | None:
         """IDs of the segments that Chroma knows; None when its database has another shape than the tested version's."""

@@ -58,7 +58,9 @@ def _carry_out(
     held: Mapping[str, str] | None,
     advance: Advance | None,
 ) -> Outcome:
-    todo = plan(wanted, _held(store) if held is None else held)
+    if held is None:
+        store.check()
+    todo = plan(wanted, store.held() if held is None else held)
     faults.reach("upsert-before-rows")
     store.drop(todo.drop)
     for at in range(0, len(todo.put), BATCH):
@@ -79,10 +81,3 @@ def _carry_out(
     if store.stamp() != stamp:
         store.set_stamp(stamp)
     return Outcome(todo, store.retire())
-
-
-def _held(store: Store) -> dict[str, str]:
-    found = store.held()
-    if found:
-        store.check()
-    return found

@@ -40,6 +40,9 @@ class ServerBackend:
     def sweep(self) -> None:
         """Nothing lies about on our side."""
 
+    def probe(self, namespace: str, name: str) -> None:
+        """A damaged index ends the server's process, not ours."""
+
 
 def headers(config: ChromaConfig) -> dict[str, str]:
     """What is sent with each request."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from pipeline.chroma.config import belongs
 from pipeline.chroma.engine import SPACE, Rows
 from pipeline.chroma.faults import REBUILD, StoreDamagedError, StoreError, StoreUnfitError, translated
-from serve.errors import EmbedderError
+from pipeline.chroma.rows import check, ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +20,9 @@ ROW_KEY = "row_key"
 STAMP = "stamp"
 BATCH = 500  # rows per call: one transaction, and what a killed run may lose
 PAGE = 2_000
+SAMPLE = 20  # rows of a page that `check` asks for by their vectors
+MISSES = 0.2  # the part of them that an approximate index may miss
+SAME = 1e-3  # cosine distance up to which two vectors count as one
 _KEYS_ONLY = ("metadatas",)
 _WHOLE = ("metadatas", "documents", "embeddings")
 
@@ -39,6 +42,9 @@ class Backend(Protocol):
 
     def sweep(self) -> None:
         """Remove what removed collections left behind."""
+
+    def probe(self, namespace: str, name: str) -> None:
+        """Inspect a closed store of our own in another process. Raises StoreDamagedError."""
 
 
 class Store:
@@ -85,10 +91,30 @@ class Store:
         return found
 
     def check(self) -> None:
-        """Read every vector. Raises StoreDamagedError when some cannot be read, which `held` would not notice."""
-        rows = sum(len(page) for page in self.rows())
-        if rows != self.count():
-            raise StoreDamagedError(f"{self.count() - rows} rows have no vector", where=self.where, next_step=REBUILD)
+        """Test that rows have vectors and are found by them, which `held` would not notice. Raises StoreDamagedError.
+
+        Call it before anything is read from a store that may have been left in the middle of a write. An embedded store is
+        tested whole, in a process of its own, since a damaged index can end a process; of a server's rows a page is tested.
+        """
+        if self._collection is None:
+            return
+        if not self._backend.local:
+            self.inspect(whole=False)
+            return
+        self.close()
+        self._backend.probe(self._namespace, self.name)
+        self.connect()
+
+    def inspect(self, *, whole: bool) -> None:
+        """What `check` does, in this process; with `whole` off the first page stands for all."""
+        read = 0
+        for page in self.rows():
+            read += len(page)
+            self._found_again(page)
+            if not whole:
+                return
+        if read != self.count():
+            raise StoreDamagedError(f"{self.count() - read} rows have no vector", where=self.where, next_step=REBUILD)
 
     def rows(self) -> Iterator[Rows]:
         """All rows in pages."""
@@ -103,7 +129,7 @@ class Store:
     def fetch(self, ids: Sequence[str]) -> Rows:
         """The rows of `ids` in that order; those not held are left out. For the precision of vectors see Rows."""
         starts = range(0, len(ids), BATCH)
-        return _ordered([self._read(ids[at : at + BATCH], None, 0) for at in starts], ids)
+        return ordered([self._read(ids[at : at + BATCH], None, 0) for at in starts], ids)
 
     def query(self, vector: Vectors, k: int) -> tuple[list[str], list[float]]:
         """IDs of the k rows nearest to a float32 vector and their cosine distances (0 to 2), nearest first."""
@@ -117,7 +143,7 @@ class Store:
 
         Raises EmbedderError for vectors with infinities or NaN, StoreUnfitError for another dimension than the held one.
         """
-        _check(rows)
+        check(rows)
         if not len(rows):
             return
         self._fits(rows.vectors.shape[1])
@@ -216,6 +242,15 @@ class Store:
                 self._collection = replace(self._collection, metadata=metadata)
         return self._collection
 
+    def _found_again(self, page: Rows) -> None:
+        """Ask for some rows by their vectors. The index is approximate, so a few may be missed."""
+        sample = range(0, len(page), max(1, len(page) // SAMPLE))
+        distances = [self.query(page.vectors[row], 1)[1] for row in sample]
+        missed = sum(not near or near[0] > SAME for near in distances)
+        if missed > len(sample) * MISSES:
+            what = f"{missed} of {len(sample)} rows are not found by their own vectors"
+            raise StoreDamagedError(what, where=self.where, next_step=REBUILD)
+
     def _fits(self, dimension: int) -> None:
         held = self._collection.dimension if self._collection else 0
         if held and held != dimension:
@@ -236,44 +271,10 @@ class Store:
         import numpy as np
 
         if self._collection is None:
-            return _ordered((), ())
+            return ordered((), ())
         with translated(self.where):
             page = self._engine.read(self._collection, _WHOLE, ids, limit, offset)
         if any(vector is None for vector in page.vectors) or len(page.vectors) != len(page.ids):
             raise StoreDamagedError("some rows have no vector", where=self.where, next_step=REBUILD)
         vectors = np.asarray(page.vectors, dtype=np.float32).reshape(len(page.ids), -1 if page.ids else 0)
         return Rows(page.ids, vectors, page.metadatas, page.documents)
-
-
-def _ordered(pages: Sequence[Rows], ids: Sequence[str]) -> Rows:
-    """The rows of some pages in the order of `ids`."""
-    import numpy as np
-
-    place = {key: (page, row) for page in pages for row, key in enumerate(page.ids)}
-    found = [(key, *place[key]) for key in ids if key in place]
-    vectors = [page.vectors[row] for _key, page, row in found]
-    return Rows(
-        [key for key, _page, _row in found],
-        np.stack(vectors) if vectors else np.empty((0, 0), dtype=np.float32),
-        [page.metadatas[row] for _key, page, row in found],
-        [page.documents[row] for _key, page, row in found],
-    )
-
-
-def _check(rows: Rows) -> None:
-    """Raises ValueError for rows that do not fit together, EmbedderError for vectors that are none."""
-    import numpy as np
-
-    if not len(rows.ids) == len(rows.vectors) == len(rows.metadatas) == len(rows.documents):
-        raise ValueError("ids, vectors, metadatas and documents are not equally long")
-    if len(set(rows.ids)) != len(rows.ids):
-        raise ValueError("an ID stands twice in one write")
-    keys = rows.metadatas[0].keys() if rows.metadatas else ()
-    for metadata in rows.metadatas:  # of a key that is left out Chroma would keep the old value
-        if metadata.keys() != keys or any(value is None or value == [] for value in metadata.values()):
-            raise ValueError("every row carries the same metadata keys, none of them empty")
-    if not np.isfinite(rows.vectors).all():
-        raise EmbedderError(
-            "a vector holds infinities or is not a number",
-            next_step="check the embedder with `retrieval doctor`",
-        )

@@ -10,46 +10,47 @@ if TYPE_CHECKING:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and leave the process with its exit code. The one place that prints errors and exits."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    """Run the command line and leave the process with its exit code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code. The one place that prints errors."""
+    from pipeline.cli import failures, output
+
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    stream = "--stdin" in options
+    as_json = stream or "--json" in options
+    failures.open_streams()
     try:
-        import typer
-    except ModuleNotFoundError:
-        sys.stderr.write(
-            "error: the command line needs the building side, which is not installed\n"
-            "  at this Python environment\n"
-            "  next: install `retrieval[build]`\n"
-        )
-        sys.exit(2)
-    sys.exit(_run(typer, words))
-
-
-def _run(typer: object, words: list[str]) -> int:
-    from pipeline.cli import output
-    from pipeline.cli.app import app
-    from serve.errors import ExitCode, OperatorError
-
-    as_json = "--json" in words
-    try:
-        result = app(words, standalone_mode=False, prog_name="retrieval")
-    except OperatorError as error:
-        output.complain(error, as_json=as_json)
-        return int(error.code)
-    except (KeyboardInterrupt, typer.Abort):  # type: ignore[attr-defined]  # passed in, to be imported once
-        sys.stderr.write("interrupted\n")
-        return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; nobody is left to be told
-        return int(ExitCode.OK)
-    except Exception as error:
-        # Usage errors of the command line know how to show themselves; everything else is a fault worth its traceback.
-        if not hasattr(error, "show") or not hasattr(error, "exit_code"):
+        code = _command(list(arguments))
+        output.flush()
+    except BaseException as error:
+        if isinstance(error, SystemExit | GeneratorExit):
             raise
-        if as_json:
-            message = getattr(error, "format_message", lambda: str(error))()
-            usage = OperatorError(message, next_step="run `retrieval --help`", code=ExitCode.USAGE)
-            output.complain(usage, as_json=True)
-        else:
-            error.show()
-        return int(error.exit_code)
-    return int(result) if isinstance(result, int) else 0
+        shown = failures.explained(error)
+        if shown is None:
+            output.trace(error)
+            shown = failures.fault(error)
+        output.complain(shown, as_json=as_json, one_line=stream)
+        output.flush()
+        return int(shown.code)
+    return code
+
+
+def _command(words: list[str]) -> int:
+    try:
+        import typer  # noqa: F401 - whether it is there decides whether there is a command line
+    except ModuleNotFoundError as error:
+        from serve.errors import ExitCode, OperatorError
+
+        raise OperatorError(
+            "the command line needs the building side, which is not installed",
+            where=sys.prefix,
+            next_step="install `retrieval[build]`",
+            code=ExitCode.USAGE,
+        ) from error
+    from pipeline.cli.app import app
+
+    result = app(words, standalone_mode=False, prog_name="retrieval")
+    return result if isinstance(result, int) else 0

@@ -2,120 +2,112 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from pipeline.cli import output
-from pipeline.cli.common import open_build
-from pipeline.engine import files
+from pipeline.cli.common import opened
 from serve.errors import ExitCode, OperatorError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pipeline.engine.build import Build
 
+_COUNTED = ("scan", "categorize", "descriptor", "card", "terms", "embed", "upsert")
+_PENDING = {
+    "duplicate": "folded into another as duplicates: retrieval status --duplicates",
+    "suppressed": "left to the harness that shows them: retrieval status --suppressed",
+    "review": "waiting for a category, out of every answer until then: retrieval status --review",
+    "problem": "not indexed because of a problem: retrieval status --problems",
+}
 
-def build(sources: list[str], config: str, *, dry_run: bool, wait: float | None, as_json: bool) -> int:
+
+def build(sources: Sequence[str], config: str, *, dry_run: bool, wait: float | None, as_json: bool) -> int:
     """Build, or with dry_run show what a build would do. Returns the exit code."""
-    run = open_build(config, only=frozenset(sources), quiet=as_json)
-    _check_names(run, sources)
-    try:
+    if wait is not None and math.isnan(wait):
+        raise OperatorError("--wait is not a number", next_step="give it seconds", code=ExitCode.USAGE)
+    with opened(config, only=sources, quiet=as_json) as run:
         if dry_run:
-            from pipeline.engine.plan import plan
-
-            return _print_plan(plan(run), as_json=as_json)
-        return _build(run, wait, as_json=as_json)
-    finally:
-        run.close()
-
-
-def _check_names(run: Build, sources: list[str]) -> None:
-    known = [source.name for source in run.sources]
-    for name in sources:
-        if name not in known:
-            raise OperatorError(
-                f"there is no enabled source `{output.plain(name)}`",
-                where=str(run.settings.config_file or ""),
-                next_step=f"use one of: {', '.join(known) or '(none is configured)'}",
-                code=ExitCode.USAGE,
-            )
-
-
-def _build(run: Build, wait: float | None, *, as_json: bool) -> int:
-    from pipeline.engine import graph
-
-    run.lock.acquire(run.settings.lock_timeout if wait is None else wait)
-    graph.run(run)
-    account = summary(run)
-    files.write(run.paths.last_run, msgspec.json.encode(account))
-    run.progress.close()
+            return _foresee(run, as_json=as_json)
+        run.lock.acquire(run.settings.lock_timeout if wait is None else wait)
+        account = _run(run)
     if as_json:
         output.emit(account)
     else:
-        _print(run, account)
-    return int(account["exit_code"])  # type: ignore[call-overload]  # a plain dictionary: its values are objects
+        _print(account)
+    return int(account["exit_code"])
 
 
-def summary(run: Build) -> dict[str, object]:
+def _run(run: Build) -> dict[str, Any]:
+    """Run the graph and keep the account, of a failure too, for `status`."""
+    from pipeline.engine import files, graph
+
+    try:
+        graph.run(run)
+        account = summary(run)
+    except OperatorError as error:
+        failed = {"run": run.report.run, "started": run.report.started, "error": error.as_dict()}
+        files.write(run.paths.last_run, msgspec.json.encode(failed))
+        raise
+    files.write(run.paths.last_run, msgspec.json.encode(account))
+    return account
+
+
+def summary(run: Build) -> dict[str, Any]:
     """The account of a finished run with what is pending, and its exit code."""
+    from pipeline.admin import account
     from pipeline.engine import generation
 
     pointer = generation.current(run.paths.snapshots)
     held = generation.read_manifest(run.paths.snapshots / pointer.generation) if pointer else None
     counts = held.counts if held else {}
-    totals = {
-        key: sum(row[key] for row in counts.values())
-        for key in ("found", "indexed", "duplicate", "suppressed", "review", "problem")
-    }
-    warnings = [warning.as_dict() for warning in run.settings.warnings]
+    totals = account.counted(counts)
+    warnings = account.configured(run)
+    paths = {source.name: source.path for source in run.sources if source.available}
+    empty = [name for name, row in counts.items() if not row["found"] and name in paths]
+    notes = [*run.report.notes, *(f"source {name} has no SKILL.md below {paths[name]}" for name in empty)]
     pending = totals["review"] or totals["problem"] or warnings
-    account = run.report.as_dict()
-    account["generation"] = pointer.generation if pointer else ""
     return {
-        **account,
+        **run.report.as_dict(),
+        "notes": notes,
+        "generation": pointer.generation if pointer else "",
         "totals": totals,
         "warnings": warnings,
         "exit_code": int(ExitCode.PROBLEMS if pending else ExitCode.OK),
     }
 
 
-def _print(run: Build, account: dict[str, object]) -> None:
-    totals: dict[str, int] = account["totals"]  # type: ignore[assignment]
-    steps = run.report.steps
-    did = [f"{name} {count.executed}" for name, count in steps.items() if count.executed and name in _COUNTED]
-    seconds = account["seconds"]
-    if run.report.published:
-        output.say(f"{totals['indexed']} skills indexed in {seconds} s ({', '.join(did) or 'nothing computed'})")
+def _print(account: dict[str, Any]) -> None:
+    totals, seconds = account["totals"], account["seconds"]
+    skills = output.count(totals["indexed"], "skill")
+    did = [f"{name} {row['executed']}" for name, row in account["steps"].items() if row["executed"] and name in _COUNTED]
+    if account["published"]:
+        output.say(f"{skills} indexed in {seconds:.1f} s (computed: {', '.join(did) or 'nothing'})")
     else:
-        output.say(f"{totals['indexed']} skills current ({seconds} s)")
+        output.say(f"{skills} indexed, nothing new ({seconds:.1f} s)")
     for key, hint in _PENDING.items():
         if totals[key]:
             output.say(f"  {totals[key]} {hint}")
-    for warning in run.settings.warnings:
-        output.say(
-            f"  warning: {output.plain(warning.what)} ({output.plain(warning.where)}); {output.plain(warning.next_step)}"
-        )
-    for note in run.report.notes:
+    for note in account["notes"]:
         output.say(f"  note: {output.plain(note)}")
+    for warning in account["warnings"]:
+        output.warn(warning)
 
 
-_COUNTED = ("scan", "categorize", "descriptor", "card", "terms", "embed", "upsert")
-_PENDING = {
-    "duplicate": "duplicates folded into them: retrieval status --duplicates",
-    "suppressed": "left to the harness that shows them: retrieval status --suppressed",
-    "review": "waiting for a category: retrieval status --review",
-    "problem": "could not be read: retrieval status --problems",
-}
+def _foresee(run: Build, *, as_json: bool) -> int:
+    from pipeline.engine.plan import plan
 
-
-def _print_plan(plan: dict[str, object], *, as_json: bool) -> int:
+    foreseen: dict[str, Any] = plan(run)
+    run.progress.close()
     if as_json:
-        output.emit(plan)
+        output.emit(foreseen)
         return int(ExitCode.OK)
-    steps: dict[str, dict[str, int]] = plan["steps"]  # type: ignore[assignment]
     output.table(
-        [(name, row["execute"], row["reuse"], row["write"], row["remove"]) for name, row in steps.items()],
+        [(name, row["execute"], row["reuse"], row["write"], row["remove"]) for name, row in foreseen["steps"].items()],
         ("step", "compute", "reuse", "write", "remove"),
     )
-    output.say("nothing was changed" if plan["changes"] else "nothing to do")
+    output.say("this is what a build would do; nothing was done" if foreseen["changes"] else "a build would change nothing")
     return int(ExitCode.OK)

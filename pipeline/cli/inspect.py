@@ -6,12 +6,12 @@ import time
 from typing import Any
 
 from pipeline.cli import output
-from pipeline.cli.common import open_build
+from pipeline.cli.common import opened
 from serve.errors import ExitCode
 
 
-def print_version() -> None:
-    """The version of this program and the contract it follows."""
+def print_version(*, as_json: bool) -> None:
+    """The version of this program and of the contract it follows."""
     from importlib.metadata import PackageNotFoundError, version
 
     from serve.contract import CONTRACT_VERSION
@@ -19,19 +19,19 @@ def print_version() -> None:
     try:
         number = version("retrieval")
     except PackageNotFoundError:
-        number = "from a checkout that is not installed"
-    output.say(f"retrieval {number} (contract {CONTRACT_VERSION})")
+        number = "(a checkout that is not installed)"
+    if as_json:
+        output.emit({"version": number, "contract": CONTRACT_VERSION})
+    else:
+        output.say(f"retrieval {number}, contract {CONTRACT_VERSION}")
 
 
 def show(skill: str, config: str, *, as_json: bool) -> int:
     """Print what is known of a skill. Returns the exit code."""
     from pipeline.admin import inspect
 
-    build = open_build(config, quiet=True)
-    try:
+    with opened(config) as build:
         shown = inspect.show(build, skill)
-    finally:
-        build.close()
     if as_json:
         output.emit(shown)
     else:
@@ -43,11 +43,8 @@ def why(skill: str, config: str, *, as_json: bool) -> int:
     """Print why a skill stands where it does. Returns the exit code."""
     from pipeline.admin import inspect
 
-    build = open_build(config, quiet=True)
-    try:
+    with opened(config) as build:
         reasons = inspect.why(build, skill)
-    finally:
-        build.close()
     if as_json:
         output.emit(reasons)
     else:
@@ -60,27 +57,47 @@ def _fields(shown: dict[str, Any]) -> None:
     for key, value in shown.items():
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         if text:
-            output.say(f"{output.styled(key.replace('_', ' ').rjust(width), 'dim')}  {output.plain(text)}")
+            output.say(f"{output.styled(key.replace('_', ' ').ljust(width), 'dim')}  {output.plain(text)}")
 
 
 def _print_why(reasons: dict[str, Any]) -> None:
     output.say(f"{output.styled(output.plain(reasons['name']), 'bold')}  {output.plain(reasons['id'])}")
     status = f"{reasons['status']}: {reasons['reason']}" if reasons["reason"] else reasons["status"]
-    output.say(f"status      {output.plain(status)}")
-    for row in reasons["evidence"]:
-        rule = f"{row['rule']} “{row['keyword']}” in {row['field']}" if row["keyword"] else row["rule"]
-        output.say(f"category    {output.plain(row['category'])} by {output.plain(rule)}")
-    for key in ("winner", "duplicates", "native_in", "diagnostics"):
-        value = reasons[key]
-        text = ", ".join(value) if isinstance(value, list) else value
-        if text:
-            output.say(f"{key.replace('_', ' ').ljust(11)} {output.plain(text)}")
+    _line("status", status)
+    for key in ("winner", "duplicates", "native_in"):
+        _line(key.replace("_", " "), reasons[key])
+    for category, rules in _by_category(reasons["evidence"]).items():
+        _line("category", f"{category} by {', '.join(rules)}")
+    for diagnostic in reasons["diagnostics"]:
+        _line("note", diagnostic)
     if reasons["last_run"]:
         age = output.age(time.time() - reasons["last_change_at"])
-        output.say(f"last change {age} ago, in run {reasons['last_run']}")
+        _line("last change", f"{age} ago, in run {reasons['last_run']}: {reasons['changed_input']}")
     for row in reasons["steps"]:
-        how = "computed" if row["computed"] else "taken from the memo or followed"
-        change = f"{row['before'][:40] or '(nothing)'} → {row['after'][:40] or '(nothing)'}" if row["changed"] else "same result"
-        output.say(f"  {row['step'].ljust(10)} {how}; {output.plain(change)}")
-    if reasons["cut_off"]:
-        output.say(f"cut off     {output.plain(reasons['cut_off'])}")
+        output.say(f"  {row['step'].ljust(10)} {output.plain(_happened(row))}")
+    _line("cut off", reasons["cut_off"])
+
+
+def _line(key: str, value: str | list[str]) -> None:
+    text = ", ".join(value) if isinstance(value, list) else value
+    if text:
+        output.say(f"{output.styled(key.ljust(11), 'dim')} {output.plain(text)}")
+
+
+def _by_category(evidence: list[dict[str, str]]) -> dict[str, list[str]]:
+    """The rules that spoke for each category, in order, each in words."""
+    rules: dict[str, list[str]] = {}
+    for row in evidence:
+        of = f"{row['rule']} “{row['keyword']}” in {row['field']}" if row["keyword"] else row["rule"]
+        rules.setdefault(row["category"], []).append(of)
+    return rules
+
+
+def _happened(row: dict[str, Any]) -> str:
+    """What a step did with the skill in that run."""
+    how = "computed" if row["computed"] else "taken over"
+    if not row["changed"]:
+        return f"{how}, the same result"
+    if not row["before"]:
+        return f"{how}, new: {row['after'][:40]}"
+    return f"{how}: {row['before'][:40]} → {row['after'][:40] or 'gone'}"

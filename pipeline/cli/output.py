@@ -59,8 +59,8 @@ def flush() -> bool:
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        _unread(sys.stdout)
-    return sys.stdout.fileno() not in _left
+        _discard(sys.stdout)
+    return sys.stdout not in _left
 
 
 def complain(error: OperatorError, *, as_json: bool = False, one_line: bool = False) -> None:
@@ -70,6 +70,14 @@ def complain(error: OperatorError, *, as_json: bool = False, one_line: bool = Fa
         return
     what = styled(f"error: {plain(error.what)}", "red", sys.stderr)
     _write(sys.stderr, _three_lines(what, error.where, error.next_step))
+
+
+def trace(error: BaseException) -> None:
+    """The traceback of a fault on stderr, made safe line by line."""
+    import traceback
+
+    for line in "".join(traceback.format_exception(error)).splitlines():
+        _write(sys.stderr, plain(line) + "\n")
 
 
 def warn(warning: Mapping[str, str]) -> None:
@@ -124,7 +132,7 @@ def _json(value: Any, *, indent: int | None) -> str:
     return _UNSAFE.sub(lambda found: found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
 
 
-_left: set[int] = set()  # file descriptors whose reader has gone
+_left: set[TextIO] = set()  # streams whose reader has gone
 
 
 def _write(stream: TextIO, text: str) -> None:
@@ -132,12 +140,12 @@ def _write(stream: TextIO, text: str) -> None:
     try:
         stream.write(text.encode(encoding, "replace").decode(encoding))
     except BrokenPipeError:
-        _unread(stream)
+        _discard(stream)
 
 
-def _unread(stream: TextIO) -> None:
-    """Let everything more that is written to `stream` vanish, and what its buffer still holds with it."""
+def _discard(stream: TextIO) -> None:
+    """Let what is still written to `stream` vanish, and what its buffer holds with it."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
-    _left.add(stream.fileno())
+    _left.add(stream)

@@ -5,14 +5,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.cli import output
 from pipeline.cli.common import settings
-from serve.errors import ExitCode, OperatorError
+from pipeline.config.keys import HARNESSES
+from serve.errors import ExitCode, NoIndexError, OperatorError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.settings import Settings
     from serve.search import Answer, Query, Searcher
+
+_LONGEST_LINE = 1 << 20  # bytes of a line of --stdin; a query has at most 20,000 characters
+_SHOWN = 198  # characters of a description
 
 
 class Filters(NamedTuple):
@@ -28,19 +35,31 @@ class Filters(NamedTuple):
 def search(query: str, filters: Filters, config: str, *, explain: bool, stdin: bool, as_json: bool) -> int:
     """Answer one query, or with stdin each line in its order. Returns the exit code."""
     _quiet_threads()
-    from pipeline.engine import wiring
-    from serve.search import Query, Searcher
-
+    if stdin and query:
+        raise _unusable("a query and --stdin exclude each other", "give one of the two")
     chosen = settings(config, with_sources=False)
-    searcher = Searcher(chosen.data_dir, wiring.embedder_config(chosen), chosen.chroma.token)
+    _check_harness(filters.harness)
+    searcher = _searcher(chosen)
     if stdin:
         return _stream(searcher, filters, explain=explain)
-    answer = searcher.answer(Query(query, **filters._asdict(), explain=explain))
+    from serve.search import Query
+
+    try:
+        answer = searcher.answer(Query(query, **filters._asdict(), explain=explain))
+    except NoIndexError as error:
+        raise error if chosen.config_file else _nothing_yet(error) from None
     if as_json:
         output.emit(answer.as_dict())
     else:
         _print(answer, explain=explain)
     return int(ExitCode.OK)
+
+
+def _searcher(chosen: Settings) -> Searcher:
+    from pipeline.engine import wiring
+    from serve.search import Searcher
+
+    return Searcher(chosen.data_dir, wiring.embedder_config(chosen), chosen.chroma.token)
 
 
 def _quiet_threads() -> None:
@@ -49,32 +68,68 @@ def _quiet_threads() -> None:
         os.environ.setdefault(name, "1")
 
 
+def _check_harness(name: object) -> None:
+    """A harness that nobody knows would filter nothing, and look as if it had."""
+    if isinstance(name, str) and name and name not in HARNESSES:
+        raise _unusable(f"there is no harness `{name}`", f"use one of: {', '.join(HARNESSES)}")
+
+
+def _nothing_yet(error: NoIndexError) -> NoIndexError:
+    return NoIndexError(error.what, where=error.where, next_step="run `retrieval init`, then `retrieval build`")
+
+
 def _stream(searcher: Searcher, filters: Filters, *, explain: bool) -> int:
     """One JSON result per input line, errors included, so that line n answers line n."""
     failed = False
-    for line in sys.stdin:
-        if not line.strip():
-            continue
+    for line in _lines():
         try:
-            output.emit_line(searcher.answer(_query(line, filters, explain=explain)).as_dict())
+            result = searcher.answer(_query(line, filters, explain=explain)).as_dict()
         except OperatorError as error:
             failed = True
-            output.emit_line(error.as_dict())
+            result = error.as_dict()
+        output.emit_line(result)
+        if not output.flush():
+            break
     return int(ExitCode.FAILED if failed else ExitCode.OK)
 
 
-def _query(line: str, filters: Filters, *, explain: bool) -> Query:
+def _lines() -> Iterator[bytes]:
+    """The lines of standard input as they come; the rest of one that is far too long is skipped."""
+    source = sys.stdin.buffer
+    while line := source.readline(_LONGEST_LINE):
+        yield line
+        while not line.endswith(b"\n") and (line := source.readline(_LONGEST_LINE)):
+            pass
+
+
+def _query(line: bytes, filters: Filters, *, explain: bool) -> Query:
     """A line of --stdin: a JSON object with `query` and any of the filters, or the query itself."""
     from serve.search import Query
 
-    text = line.strip()
+    if len(line) >= _LONGEST_LINE:
+        raise _unusable("the line is too long", f"use less than {_LONGEST_LINE} bytes")
+    try:
+        text = line.decode("utf-8-sig").strip()
+    except UnicodeDecodeError:
+        raise _unusable("the line is not UTF-8", "convert it") from None
     if not text.startswith("{"):
         return Query(text, **filters._asdict(), explain=explain)
+    value = _object(text)
+    _check_harness(value.get("harness"))
+    return Query.of(value, {**filters._asdict(), "explain": explain})
+
+
+def _object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError:
-        return Query(text, **filters._asdict(), explain=explain)  # a query may begin with a brace
-    return Query.of(value, {**filters._asdict(), "explain": explain})
+    except (ValueError, RecursionError):
+        # Not a query that happens to begin with a brace: half an object must not be answered as if it were words.
+        raise _unusable("the line begins like a JSON object and is none", 'write {"query": "..."}') from None
+    return dict(value)
+
+
+def _unusable(what: str, next_step: str) -> OperatorError:
+    return OperatorError(what, next_step=next_step, code=ExitCode.USAGE)
 
 
 def _print(answer: Answer, *, explain: bool) -> None:
@@ -85,17 +140,13 @@ def _print(answer: Answer, *, explain: bool) -> None:
         output.say("no skill fits")
     for place, row in enumerate(answer.rows, 1):
         record = row.record
-        head = f"{place}. {output.styled(output.plain(record.name), 'bold')}  [{record.state}]  {row.score:.3f}"
-        output.say(head)
+        output.say(f"{place}. {output.styled(output.plain(record.name), 'bold')}  [{record.state}]  {row.score:.3f}")
         output.say(f"   {output.styled(output.plain(record.id), 'cyan')}")
         description = output.plain(record.description)
-        output.say(f"   {description[:197] + '…' if len(description) > 198 else description}")
-        output.say(output.styled(f"   {', '.join(record.categories)}", "dim"))
-        if explain:
-            for line in row.explanation():
-                output.say(output.styled(f"   {output.plain(line)}", "dim"))
-    output.say(
-        output.styled(
-            f"{len(answer.rows)} of {answer.total} skills, index {answer.generation[:8]}, {answer.age()} old", "dim"
-        )
-    )
+        output.say(f"   {description[: _SHOWN - 1] + '…' if len(description) > _SHOWN else description}")
+        more = [f"also: {', '.join(record.duplicates)}"] if record.duplicates else []
+        output.say(output.styled(f"   {output.plain('; '.join([', '.join(record.categories), *more]))}", "dim"))
+        for line in [*row.explanation(), f"path: {record.path}"] if explain else ():
+            output.say(output.styled(f"   {output.plain(line)}", "dim"))
+    end = f"{len(answer.rows)} of {output.count(answer.total, 'skill')}, index {answer.generation[:8]}, {answer.age()} old"
+    output.say(output.styled(end, "dim"))

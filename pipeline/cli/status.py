@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.cli import output
-from pipeline.cli.common import open_build
+from pipeline.cli.common import opened
 from serve.errors import ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 COLUMNS = ("found", "indexed", "duplicate", "suppressed", "review", "problem")
+_FLAGS = {"duplicate": "--duplicates", "suppressed": "--suppressed", "review": "--review", "problem": "--problems"}
 
 
 def status(chosen: Sequence[str], config: str, *, as_json: bool) -> int:
     """Show the state of the index; `chosen` statuses are listed skill by skill. Returns the exit code."""
     from pipeline.admin.status import collect
 
-    build = open_build(config, quiet=True)
-    try:
+    with opened(config) as build:
         state = collect(build, chosen)
-    finally:
-        build.close()
     if as_json:
         output.emit(state)
     else:
@@ -31,36 +29,50 @@ def status(chosen: Sequence[str], config: str, *, as_json: bool) -> int:
     return int(state["exit_code"])
 
 
-def _print(state: dict, chosen: Sequence[str]) -> None:
-    index = state["index"]
-    if index["generation"]:
-        age = output.age(time.time() - index["published_at"])
-        output.say(f"index {index['generation'][:8]}, {index['skills']} skills, published {age} ago")
-    else:
-        output.say(output.styled(index["reason"], "yellow"))
-    rows = [(name, *(row[key] for key in COLUMNS)) for name, row in state["sources"].items()]
-    if rows:
-        total = ("total", *(sum(row[i] for row in rows) for i in range(1, len(COLUMNS) + 1)))
-        output.table([*rows, total] if len(rows) > 1 else rows, ("source", *COLUMNS))
+def _print(state: Mapping[str, Any], chosen: Sequence[str]) -> None:
+    _print_index(state)
+    _print_counts(state["sources"], chosen)
     for name, lane in state["lanes"].items():
         output.say(f"{name} lane: {output.plain(lane)}")
-    output.say(f"store: {output.plain(state['store'])}")
-    output.say(f"watcher: {output.plain(state['watcher'])}")
+    for key in ("store", "watcher"):
+        output.say(f"{key}: {output.plain(state[key])}")
+    output.say(f"made with: {', '.join(f'{name} {number}' for name, number in state['versions'].items())}")
+    output.say(f"data: {output.plain(state['data_dir'])}")
     for warning in state["warnings"]:
-        output.say(output.styled(f"warning: {output.plain(warning['warning'])}", "yellow"))
-        output.say(f"  at {output.plain(warning['where'])}")
-        output.say(f"  next: {output.plain(warning['next'])}")
+        output.warn(warning)
     for name in chosen:
         _list(name, state["lists"][name])
 
 
-def _list(name: str, rows: Sequence[dict]) -> None:
+def _print_index(state: Mapping[str, Any]) -> None:
+    index, last = state["index"], state["last_run"]
+    if index["reason"]:
+        output.say(output.styled(index["reason"], "yellow"))
+    else:
+        age = output.age(time.time() - index["published_at"])
+        output.say(f"index {index['generation'][:8]}: {output.count(index['skills'], 'skill')}, published {age} ago")
+    if state["running"]:
+        output.say(f"a build is running: process {state['running'].get('pid') or 'unknown'}")
+    elif last and "error" not in last:
+        output.say(f"last build: {output.age(time.time() - last['started'])} ago")
+
+
+def _print_counts(sources: Mapping[str, Mapping[str, int]], chosen: Sequence[str]) -> None:
+    rows = [(name, *(row[key] for key in COLUMNS)) for name, row in sources.items()]
+    total = ("total", *(sum(int(row[i]) for row in rows) for i in range(1, len(COLUMNS) + 1)))
+    if rows:
+        output.table([*rows, total] if len(rows) > 1 else rows, ("source", *COLUMNS))
+    more = [_FLAGS[key] for key, number in zip(COLUMNS, total[1:], strict=True) if number and key in _FLAGS and key not in chosen]
+    if more:
+        output.say(output.styled(f"listed one by one with {', '.join(more)}", "dim"))
+
+
+def _list(name: str, rows: Sequence[Mapping[str, str]]) -> None:
     output.say()
     output.say(output.styled(f"{name}: {len(rows)}", "bold"))
     for row in rows:
         output.say(f"  {output.plain(row['id'])}")
-        output.say(output.styled(f"    {output.plain(row['reason'])}", "dim"))
-        if row.get("next"):
+        if row["reason"]:
+            output.say(output.styled(f"    {output.plain(row['reason'])}", "dim"))
+        if row["next"]:
             output.say(output.styled(f"    next: {output.plain(row['next'])}", "dim"))
-
-

@@ -6,7 +6,7 @@ import functools
 import secrets
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from pipeline.engine import files, manifest, wiring
 from pipeline.engine.items import Resolver
@@ -17,6 +17,7 @@ from pipeline.engine.report import Progress, Report, Silent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from concurrent.futures import Future
     from pathlib import Path
 
     from pipeline.settings import Settings, Source
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+
+
+class Job(Protocol):
+    """Work that need not be waited for at once. `work` runs in another thread and touches nothing of the build's."""
+
+    def work(self) -> None: ...
+
+    def finish(self) -> None: ...
 
 
 class Paths:
@@ -80,6 +89,7 @@ class Build:
         self.digests = files.Digests()
         self.manifests = manifest.Loaded()
         self.errors: list[OperatorError] = []
+        self._pending: list[tuple[Job, Future[None]]] = []
 
     @functools.cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -163,6 +173,24 @@ class Build:
             Change(key, step, self.report.run, now, key in ran, before.get(key, ""), after.get(key, ""), note)
             for key in sorted(changed)
         )
+
+    def later(self, job: Job) -> None:
+        """Have a job's `work` done by another thread while this one goes on; `settle` waits for it and lets it `finish`."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        executor = ThreadPoolExecutor(1, thread_name_prefix="later")
+        self._pending.append((job, executor.submit(job.work)))
+        executor.shutdown(wait=False)
+
+    def settle(self) -> None:
+        """Wait for what was put off; an error with a remedy is kept like that of a task."""
+        while self._pending:
+            job, future = self._pending.pop()
+            try:
+                future.result()
+                job.finish()
+            except OperatorError as error:
+                self.errors.append(error)
 
     def writer(self) -> None:
         """Hold the writer lock from here to the end of the process or `close`."""

@@ -206,6 +206,7 @@ def run(build: Build, tasks: Sequence[str] = ("publish",)) -> None:
     namespace["DOIT_CONFIG"] = {**namespace["DOIT_CONFIG"], "reporter": reporter}
     with _as_current(build), _without_collector():
         code = DoitMain(ModuleTaskLoader(namespace), config_filenames=()).run(["run", *tasks])
+    build.settle()
     if build.errors:
         raise build.errors[0]
     if reporter.crashes:

@@ -67,32 +67,34 @@ class Loaded:
         return held[1]
 
 
+def raw(path: Path) -> bytes:
+    """The bytes the last run left, b"" when there are none or they are not as they were written."""
+    try:
+        data = path.read_bytes()
+        return data if _sum(path).read_text(encoding="ascii") == files.digest(data) else b""
+    except (OSError, UnicodeDecodeError):
+        return b""
+
+
+def decode(data: bytes, row_type: type[T]) -> list[T]:
+    """The rows in such bytes; none when they are of another shape."""
+    try:
+        return msgspec.json.Decoder(row_type).decode_lines(data)
+    except msgspec.MsgspecError:
+        return []
+
+
 def previous(path: Path, row_type: type[T]) -> list[T]:
     """The rows the last run left, to be reused; none when there are none, or they are not as they were written.
 
     A damaged, edited or older manifest is worth no more than a missing one here: its owner is about to write it again.
     """
-    try:
-        data = path.read_bytes()
-        if _sum(path).read_text(encoding="ascii") != files.digest(data):
-            return []
-        return msgspec.json.Decoder(row_type).decode_lines(data)
-    except (OSError, UnicodeDecodeError, msgspec.MsgspecError):
-        return []
-
-
-def holds(path: Path, rows: Sequence[Row]) -> bool:
-    """Whether a manifest has exactly these rows already."""
-    try:
-        return path.read_bytes() == _encoder.encode_lines(sorted(rows, key=lambda row: row.id))
-    except FileNotFoundError:
-        return False
+    return decode(raw(path), row_type)
 
 
 def store(path: Path, rows: Sequence[Row]) -> bool:
     """Write rows sorted by ID. Returns whether the file changed."""
-    ordered = sorted(rows, key=lambda row: row.id)
-    return store_lines(path, ordered)
+    return store_lines(path, sorted(rows, key=lambda row: row.id))
 
 
 def store_lines(path: Path, rows: Iterable[object]) -> bool:

@@ -153,12 +153,11 @@ def _keys(candidate: _Candidate) -> list[tuple[tuple[str, str], str]]:
 
 def alike(one: Found, other: Found) -> float:
     """Estimated share of common shingles of two bodies, 0 to 1, from their sketches."""
-    if not one.sketch or not other.sketch:
-        return 0.0
     left, right = set(one.sketch), set(other.sketch)
-    size = min(len(left), len(right))
-    smallest = sorted(left | right)[:size]
-    return sum(value in left and value in right for value in smallest) / size
+    size, common = min(len(left), len(right)), left & right
+    if len(common) < NEAR * size or not size:
+        return len(common) / size if size else 0.0  # an upper bound, and below what matters
+    return len(common.intersection(sorted(left | right)[:size])) / size
 
 
 def _native_row(native: _Candidate) -> Selected:

@@ -156,7 +156,8 @@ def _descriptors(
     chosen = [entries[position] for position in fresh]
     made = texts.descriptors(build, _selected(chosen), [entry.descriptor for entry in chosen])
     for position, item in zip(fresh, made, strict=True):
-        lines[position] = manifest.encode(item) + b"\n"
+        shown = msgspec.structs.replace(item, head=item.head[: contract.SNAPSHOT_HEAD])
+        lines[position] = manifest.encode(shown) + b"\n"
     return lines
 
 

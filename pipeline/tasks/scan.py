@@ -74,7 +74,8 @@ def run(build: Build, source: Source) -> None:
                 _remember(build, source, msgspec.structs.replace(memory, walk=seen.cache.dump()))
             build.report.problems += manifest.load(build.paths.problems(source.name), Problem)
             return
-        rows, problems = _rows(build, source, seen, memory)
+        lost = _lost(source, seen)
+        rows, problems = _kept(build, source, lost) if lost else _rows(build, source, seen, memory)
         manifest.store(build.paths.manifest("scan", source.name), rows)
         problems.sort(key=lambda row: (row.where, row.kind))
         manifest.store_lines(build.paths.problems(source.name), problems)
@@ -119,6 +120,21 @@ def _rows(build: Build, source: Source, seen: Walk, memory: Memory) -> tuple[lis
     before, after = ({row.id: f"{row.digest[:12]} {row.package_digest[:12]}" for row in side} for side in (old, rows))
     build.record("scan", before, after, ran)
     return rows, problems
+
+
+def _lost(source: Source, seen: Walk) -> Problem | None:
+    """The problem that says that the source's own folder could not be looked into, if there is one."""
+    return next((row for row in seen.problems if row.kind in _LOST and Path(row.where) == source.path), None)
+
+
+def _kept(build: Build, source: Source, lost: Problem) -> tuple[list[Found], list[Problem]]:
+    """What the last scan saw, kept: a folder that is away for a while (a disk, a share) is not a library that was emptied."""
+    rows = manifest.previous(build.paths.manifest("scan", source.name), Found)
+    note = f"{lost.what}; its {len(rows)} skills are kept as they were last seen" if rows else lost.what
+    return rows, [msgspec.structs.replace(lost, what=note)]
+
+
+_LOST = frozenset({"source_missing", "not_a_folder", "unreadable"})
 
 
 def _folder_of(problem: Problem, seen: Walk) -> str:

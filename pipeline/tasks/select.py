@@ -53,14 +53,14 @@ def run(build: Build) -> None:
 
 def _store(build: Build, source: str, rows: list[Selected]) -> None:
     path = build.paths.manifest("select", source)
-    before = {}
-    if not manifest.holds(path, rows):
-        before = {row.id: row for row in manifest.previous(path, Selected)}
-    if manifest.store(path, rows):
-        changed = {row.id: row for row in rows if before.get(row.id) != row}
-        gone = {key: row for key, row in before.items() if key not in {item.id for item in rows}}
-        old = {key: _digest(row) for key, row in before.items() if key in changed or key in gone}
-        build.record("select", old, {key: _digest(row) for key, row in changed.items()}, set())
+    was = manifest.raw(path)
+    if not manifest.store(path, rows):
+        return
+    before = {row.id: row for row in manifest.decode(was, Selected)}
+    after = {row.id: row for row in rows}
+    changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+    digests = ({key: _digest(side[key]) for key in changed & side.keys()} for side in (before, after))
+    build.record("select", *digests, set())
 
 
 def _store_links(build: Build, rows: list[Selected]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -45,38 +45,72 @@ def settings(build: Build) -> list[str]:
 
 
 def run(build: Build) -> None:
-    """Write the rows that are not held as they should be, drop those that nothing claims, then stamp."""
-    from pipeline.chroma import open_store, plan, reconcile
+    """Write the rows that are not held as they should be, drop those that nothing claims, then stamp.
+
+    A small change to an embedded store is written while `publish` goes on: most of its time is Chroma loading its index, and
+    readers of an embedded store do not use it. `settle` waits for it.
+    """
+    from pipeline.chroma import plan
+    from pipeline.chroma.store import BATCH
 
     entries = gather(build)
     wanted = row_keys(build, entries)
     with build.report.timing("upsert") as count:
         held = _trusted(build)
+        todo = plan(wanted, held or {})
         if build.dry:
-            todo = plan(wanted, held or {})
             count.executed, count.removed = len(todo.put), len(todo.drop)
             return
         _stamp_path(build).unlink(missing_ok=True)
-        identity = embed.identity_key(build)
-        with open_store(build.chroma, identity) as store:
-            build.progress.begin("upsert", len(plan(wanted, held or {}).put))
-            outcome = reconcile(
-                store,
-                wanted,
-                lambda ids: rows(build, [entries[key] for key in ids], wanted),
-                files.key(*(f"{key} {value}" for key, value in sorted(wanted.items()))),
-                held=held,
-                advance=lambda done: build.progress.advance("upsert", done),
+        if held is not None and build.chroma.mode == "embedded" and len(todo.put) <= BATCH:
+            ready = rows(build, [entries[key] for key in todo.put], wanted)
+            build.later(_Writing(build, wanted, held, lambda _ids: ready))
+            return
+        build.progress.begin("upsert", len(todo.put))
+        writing = _Writing(build, wanted, held, lambda ids: rows(build, [entries[key] for key in ids], wanted))
+        writing.work()
+        writing.finish()
+
+
+class _Writing:
+    """Reconciling the store: `work` speaks to Chroma alone, `finish` keeps the account."""
+
+    def __init__(
+        self, build: Build, wanted: Mapping[str, str], held: Mapping[str, str] | None, load: Callable[[Sequence[str]], Rows]
+    ) -> None:
+        self.build = build
+        self.wanted = wanted
+        self.held = held
+        self.load = load
+        self.identity = embed.identity_key(build)
+        self.stamp = files.key(*(f"{key} {value}" for key, value in sorted(wanted.items())))
+
+    def work(self) -> None:
+        """Open the store, bring it to what is wanted, and close it."""
+        from pipeline.chroma import open_store, reconcile
+
+        with open_store(self.build.chroma, self.identity) as store:
+            self.outcome = reconcile(
+                store, self.wanted, self.load, self.stamp, held=self.held, advance=self._advance
             )
-            build.report.notes += store.notices
-        build.report.notes += [f"removed collection {name} of an earlier embedder" for name in outcome.retired]
-        count.executed += len(outcome.plan.put)
-        count.written += len(outcome.plan.put)
-        count.removed += len(outcome.plan.drop)
-        count.reused += len(wanted) - len(outcome.plan.put)
-        _leave(build, wanted)
-    ran = set(outcome.plan.put)
-    build.record("upsert", dict.fromkeys(outcome.plan.drop, "held"), {key: wanted[key] for key in ran}, ran)
+            self.notices = list(store.notices)
+
+    def _advance(self, done: int) -> None:
+        self.build.progress.advance("upsert", done)
+
+    def finish(self) -> None:
+        """Write ledger and stamp, counts and lineage."""
+        build, todo = self.build, self.outcome.plan
+        build.report.notes += self.notices
+        build.report.notes += [f"removed collection {name} of an earlier embedder" for name in self.outcome.retired]
+        count = build.report.step("upsert")
+        count.executed += len(todo.put)
+        count.written += len(todo.put)
+        count.removed += len(todo.drop)
+        count.reused += len(self.wanted) - len(todo.put)
+        _leave(build, self.wanted)
+        ran = set(todo.put)
+        build.record("upsert", dict.fromkeys(todo.drop, "held"), {key: self.wanted[key] for key in ran}, ran)
 
 
 def intact(build: Build) -> bool:
@@ -100,13 +134,14 @@ def gather(build: Build) -> dict[str, Entry]:
 
 def row_keys(build: Build, entries: Mapping[str, Entry]) -> dict[str, str]:
     """By ID what the row is made from, as one digest."""
-    base = texts.code_digest("upsert")
+    base = texts.code_digest("upsert").encode()
     keys = {}
     for skill, entry in entries.items():
         record = entry.selected.record
         if record is not None:
+            # Digests have one length, so putting them one after the other cannot make two different lists equal.
             shown = manifest.encode(msgspec.structs.replace(record, package_digest="", files=0, bytes=0))
-            keys[skill] = files.key(base, shown, entry.descriptor.short, entry.embed.key)
+            keys[skill] = files.digest(b"".join((base, entry.descriptor.short.encode(), entry.embed.key.encode(), shown)))
     return keys
 
 

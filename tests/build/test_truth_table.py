@@ -251,6 +251,20 @@ def test_a_source_that_is_no_longer_configured_leaves_in_one_run(world: World) -
     assert sorted(path for path in world.catalog() if path.startswith("skills/main/")) == []
 
 
+def test_a_source_whose_folder_is_away_keeps_its_skills_and_says_so(world: World) -> None:
+    before = world.snapshot()["records.jsonl"]
+    world.lib("main").rename(world.root / "away")
+
+    report = world.build()
+
+    assert world.snapshot()["records.jsonl"] == before
+    assert [(row.kind, "4 skills are kept" in row.what) for row in report.problems] == [("source_missing", True)]
+
+    (world.root / "away").rename(world.lib("main"))
+    assert world.counts() == {}
+    assert world.build().problems == []
+
+
 def test_another_embedder_embeds_everything_and_reads_nothing_again(world: World) -> None:
     counts = world.counts(RETRIEVAL_EMBEDDING_PASSAGE_PREFIX="passage: ")
 
@@ -320,7 +334,7 @@ def test_a_page_put_into_the_catalog_by_hand_is_taken_out(world: World) -> None:
     before = world.catalog()
     (world.data / "catalog" / "skills" / "main" / "stray.md").write_text("# stray\n", encoding="utf-8")
 
-    assert world.counts() == {"hub": (0, 0, 1)}
+    assert world.counts() == {"tidy": (0, 0, 1)}
     assert world.catalog() == before
 
 

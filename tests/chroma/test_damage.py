@@ -29,6 +29,7 @@ DAMAGE = {
     ),
     "the index folder is gone": lambda root: shutil.rmtree(index(root)),
     "the index is cut off": lambda root: os.truncate(index(root) / "data_level0.bin", 1_000),
+    "the index is garbage": lambda root: overwrite(index(root) / "data_level0.bin", size=100_000),
     "the index's header is garbage": lambda root: overwrite(index(root) / "header.bin", size=90),
     "the index's names are gone": lambda root: (index(root) / "index_metadata.pickle").unlink(),
     "the index's names are garbage": lambda root: (index(root) / "index_metadata.pickle").write_bytes(b"hello"),
@@ -93,8 +94,8 @@ def test_only_the_last_damaged_store_is_kept(config, tmp_path, damaged):
 
 def _look_at(config):
     with open_store(config, EMBEDDER, repair=False) as store:
-        store.held()
         store.check()
+        store.held()
 
 
 class _NamedError(Exception):

@@ -132,7 +132,7 @@ def test_opening_a_store_changes_its_fingerprint_and_reading_it_then_does_not(co
     with open_store(config, EMBEDDER) as store:
         opened = fingerprint(config, EMBEDDER)
         assert opened != before
-        store.held(), store.count(), store.check()
+        store.held(), store.count(), store.inspect(whole=True)
     assert fingerprint(config, EMBEDDER) == opened
 
 

@@ -208,11 +208,11 @@ def test_a_list_is_replaced_whole_and_not_merged(config):
         assert store.fetch(["a"]).metadatas[0]["tags"] == ["two"]
 
 
-def test_more_rows_than_a_page_or_a_batch_holds_are_written_and_listed_completely(opened):
-    ids = keys(6_000)
+def test_more_rows_than_a_page_or_a_batch_holds_are_written_and_listed_completely(opened, request):
+    ids = keys(6_000 if "bindings" in request.node.name else 2_300)
     with opened() as store:
         store.put(rows(ids))
         assert store.held() == wanted(ids)
-        assert sum(len(page) for page in store.rows()) == 6_000
+        assert sum(len(page) for page in store.rows()) == len(ids)
         store.drop(ids[1_000:])
         assert store.held() == wanted(ids[:1_000])

@@ -1,0 +1,53 @@
+"""The task graph with the state each task is really in: doit tells it for all but scans, which only the sources can tell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.engine.picture import Node, states
+from pipeline.engine.shadow import ShadowBuild, shadow
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.engine.build import Build
+
+
+def nodes(build: Build) -> list[Node]:
+    """All tasks in the order of dodo.py. Runs nothing, but looks at the sources.
+
+    state: current (nothing to do), stale (would run), waiting (runs if what it needs turns out different).
+    """
+    found = states(build)
+    with shadow(build, clean=False) as trial:
+        scanned = {f"scan:{source.name}": _scans_alike(build, trial, number) for number, source in enumerate(build.sources)}
+    settled: dict[str, str] = {}
+    result = []
+    for node in found:
+        state = node.state
+        if node.name in scanned:
+            state = "current" if scanned[node.name] else "stale"
+        elif state == "current" and any(settled.get(need, "current") != "current" for need in node.needs):
+            state = "waiting"
+        settled[node.name] = state
+        result.append(node._replace(state=state))
+    return result
+
+
+def _scans_alike(build: Build, trial: ShadowBuild, number: int) -> bool:
+    """Whether a scan now would leave the manifests of a source as they are."""
+    from pipeline.tasks import scan
+
+    source = build.sources[number]
+    scan.run(trial, source)
+    return all(
+        _bytes(real) == _bytes(seen)
+        for real, seen in (
+            (build.paths.manifest("scan", source.name), trial.paths.manifest("scan", source.name)),
+            (build.paths.problems(source.name), trial.paths.problems(source.name)),
+        )
+    )
+
+
+def _bytes(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None

@@ -1,0 +1,166 @@
+"""Any moment is a good moment to die: builds killed at every named point, and at random ones, leave nothing half-written."""
+
+from __future__ import annotations
+
+import ast
+import random
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.engine.memo import STEPS
+from pipeline.sources import listing
+from pipeline.tasks import scan
+from tests.process.crash import Crash, endpoint, kill_at
+from tests.support import ROOT
+
+MOMENTS = ("before", "inside", "after")
+MANIFESTS = ("scan", "problems", "categorize", "select", "descriptor", "card", "build", "terms", "embed")
+QUICK = [  # in the default suite; the others are marked long
+    "manifest:scan",
+    "memo:embed:inside:2",
+    "catalog:page:3",
+    "upsert:after-batch",
+    "generation:file:7",
+    "generation:complete",
+    "generation:pointer",
+    "file:written:12",
+]
+POINTS = [
+    *QUICK,
+    *(f"memo:{step}:{moment}" for step in STEPS for moment in MOMENTS),
+    "memo:embed:before:3",
+    "memo:embed:after:2",
+    *(f"manifest:{name}" for name in MANIFESTS if name != "scan"),
+    "manifest:scan:2",
+    "manifest:card:2",
+    "manifest:build:2",
+    "scan:before-cache",
+    "scan:before-cache:2",
+    "catalog:page",
+    "upsert:before-rows",
+    "upsert:before-stamp",
+    "generation:file",
+    "publish:before-pointer",
+    *(f"file:written:{number}" for number in (1, 4, 7, 20, 28, 36, 44)),
+]
+FIRST = ["memo:scan:after", "memo:embed:after", "manifest:select", "upsert:after-batch", "generation:file:3", "generation:pointer"]
+RANDOM = 24
+
+pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system lacks SIGKILL")
+
+
+@pytest.fixture(autouse=True)
+def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Builds in this process believe stats like those in `crash.SETTLED`."""
+    monkeypatch.setattr(listing, "RACY_NS", 0)
+    monkeypatch.setattr(scan, "RACY_NS", 0)
+
+
+@pytest.fixture
+def crash(tmp_path: Path) -> Iterator[Crash]:
+    """A world that was built once, and has changed since."""
+    with endpoint() as server:
+        made = Crash(tmp_path, server)
+        made.world.build(**made.more)
+        made.write(1)
+        yield made
+
+
+def _long(points: list[str]) -> list[object]:
+    return [point if point in QUICK else pytest.param(point, marks=pytest.mark.long) for point in points]
+
+
+@pytest.mark.parametrize("point", _long(POINTS))
+def test_a_build_killed_at_a_named_point_is_completed_by_the_next(crash: Crash, point: str) -> None:
+    crash.check_recovery(crash.world.generation, lambda: kill_at(crash, point))
+
+
+@pytest.mark.parametrize("point", [FIRST[1], *(pytest.param(point, marks=pytest.mark.long) for point in (FIRST[0], *FIRST[2:]))])
+def test_a_first_build_killed_at_a_named_point_publishes_nothing_and_is_completed_by_the_next(tmp_path: Path, point: str) -> None:
+    with endpoint() as server:
+        crash = Crash(tmp_path, server)
+        crash.check_recovery("", lambda: kill_at(crash, point))
+
+
+@pytest.mark.parametrize("point", ["memo:embed:before:2", pytest.param("memo:embed:inside:3", marks=pytest.mark.long)])
+def test_the_builtin_model_embeds_nothing_again_that_was_kept(tmp_path: Path, point: str) -> None:
+    crash = Crash(tmp_path, None)
+
+    def kill() -> None:
+        kill_at(crash, point)
+        assert crash.kept_vectors() > 0
+
+    crash.check_recovery("", kill)
+
+
+def test_a_batch_that_was_computed_and_not_kept_is_all_that_is_embedded_again(crash: Crash) -> None:
+    crash.check_recovery(crash.world.generation, lambda: kill_at(crash, "memo:embed:before:2"))
+
+    asked = crash.asked()
+    assert 0 < len(asked) - len(set(asked)) <= 4  # the measure sees the one batch that had to be repeated
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(RANDOM, marks=pytest.mark.long)])
+def test_builds_killed_at_any_moment_of_a_long_history_are_completed_by_the_next(crash: Crash, kills: int) -> None:
+    chance = random.Random(kills)
+    lasts = 1.0
+    for version in range(2, 2 + kills):
+        crash.write(version)
+        hit: list[float] = []
+
+        def kill(hit: list[float] = hit) -> None:
+            hit.append(_kill_at_random(crash, chance, lasts))
+
+        crash.check_recovery(crash.world.generation, kill)
+        lasts = hit[0]
+
+
+def _kill_at_random(crash: Crash, chance: random.Random, lasts: float) -> float:
+    """Kill a build some way into it, `lasts` being about as long as one takes. Returns how long one takes, as seen here."""
+    process = crash.start()
+    begun = time.monotonic()
+    try:
+        process.wait(timeout=lasts * chance.uniform(0.15, 0.95))
+    except subprocess.TimeoutExpired:
+        process.kill()
+    else:
+        lasts = time.monotonic() - begun  # it was faster than thought
+    said, complained = process.communicate(timeout=60)
+    assert process.returncode in {0, -signal.SIGKILL}, said + complained
+    return lasts
+
+
+def test_every_named_point_of_the_code_is_killed_at() -> None:
+    killed_at = {re.sub(r":\d+$", "", point) for point in POINTS}
+    families = {r"memo:{step}:before", r"memo:{step}:inside", r"memo:{step}:after", r"manifest:{path.parent.name}"}
+
+    assert {name for name in _points() if not name.startswith(("memo:", "manifest:"))} == {
+        name for name in killed_at if not name.startswith(("memo:", "manifest:"))
+    }
+    assert {name for name in _points() if name.startswith(("memo:", "manifest:"))} == families
+    assert {f"memo:{step}:{moment}" for step in STEPS for moment in MOMENTS} <= killed_at
+
+
+def test_every_folder_of_manifests_is_killed_at(crash: Crash) -> None:
+    build = crash.world.data / "build"
+    folders = {path.parent.name for path in build.rglob("*.jsonl")}
+
+    assert folders == set(MANIFESTS)
+
+
+def _points() -> set[str]:
+    """The names in all calls of `faults.reach`, a computed one as it is written."""
+    found = set()
+    for path in (ROOT / "pipeline").rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "faults.reach":
+                (argument,) = node.args
+                found.add(argument.value if isinstance(argument, ast.Constant) else ast.unparse(argument)[2:-1])
+    return found
