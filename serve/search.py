@@ -198,7 +198,7 @@ class Searcher:
     def _nearest(self, snapshot: Snapshot, vectors: npt.NDArray[np.float32], mask: Mask | None) -> Hits:
         if snapshot.manifest.store.mode == "embedded":
             return semantic.search(snapshot.vectors, vectors, ranking.POOL, mask)
-        from serve.lanes import chroma  # noqa: PLC0415 - only who ranks through a server pays for the HTTP client
+        from serve.lanes import chroma  # only who ranks through a server pays for the HTTP client
 
         return chroma.search(snapshot, vectors, ranking.POOL, mask, self.token)
 

@@ -37,7 +37,7 @@ class Snapshot:
         self._descriptors = (folder / contract.DESCRIPTORS).open("rb")
         self._records_index = self._array(contract.RECORDS_INDEX)
         self._descriptors_index = self._array(contract.DESCRIPTORS_INDEX)
-        self.vectors = self._array(contract.VECTORS)
+        self.vectors: npt.NDArray[np.float32] = self._array(contract.VECTORS)  # type: ignore[assignment]  # by contract
         prefix = contract.LEXICAL_PREFIX
         names = [name for name in self.manifest.files if name.startswith(prefix)]
         self.lexical: Mapping[str, npt.NDArray[np.generic]] = {
@@ -49,7 +49,8 @@ class Snapshot:
         return self.manifest.skills
 
     def _array(self, name: str) -> npt.NDArray[np.generic]:
-        return np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        array: npt.NDArray[np.generic] = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        return array
 
     def _check_sizes(self) -> None:
         for name, entry in self.manifest.files.items():

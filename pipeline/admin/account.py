@@ -47,7 +47,9 @@ def unmatched_overrides(build: Build) -> list[ConfigWarning]:
         for item in lost[:_MOST]
     ]
     if len(lost) > _MOST:
-        warnings.append(ConfigWarning(f"{len(lost) - _MOST} more overrides have no effect", str(path), warnings[0].next_step))
+        warnings.append(
+            ConfigWarning(f"{len(lost) - _MOST} more overrides have no effect", str(path), warnings[0].next_step)
+        )
     return warnings
 
 

@@ -4,46 +4,64 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from serve.errors import OperatorError
+from serve.errors import ExitCode, NoIndexError, OperatorError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from pathlib import Path
+
     from pipeline.engine.build import Build
     from pipeline.settings import Settings
 
+_LITTLE = 200 * 2**20  # bytes
+
 
 class Check(NamedTuple):
-    """One finding. result: ok, warn, fail, or info for what is optional and absent."""
+    """One finding. result: ok, warn, fail, or info for what is optional or merely so. code: what a failure exits with."""
 
     name: str
     result: str
     detail: str
     next_step: str = ""
+    where: str = ""
+    code: ExitCode = ExitCode.FAILED
+
+    def as_dict(self) -> dict[str, str]:
+        """The finding as `--json` prints it."""
+        return {
+            "name": self.name,
+            "result": self.result,
+            "detail": self.detail,
+            "where": self.where,
+            "next": self.next_step,
+        }
 
 
 def examine(config: str = "") -> list[Check]:
     """Run all checks, each on its own: one that fails hides none of the others."""
-    checks = [_python()]
+    checks = _interpreter()
     settings = _settings(config, checks)
     if settings is not None:
-        checks += [Check("configuration", "warn", warning.what, warning.next_step) for warning in settings.warnings]
         checks += _guarded("sources", lambda: _sources(settings))
         checks += _guarded("data directory", lambda: [_data_dir(settings.data_dir)])
-        checks += _build_checks(settings)
-    checks += [_program("iwe", "RETRIEVAL_IWE_COMMAND", "the catalog can be read without it"), _program("git", "", "not needed to build")]
+        checks += _of_build(settings)
+    command = settings.iwe_command if settings is not None else ""
+    checks += [_program("iwe", command or "iwe", "the catalog can be read without it")]
     return checks
 
 
-def _python() -> Check:
-    version = sys.version.split()[0]
+def _interpreter() -> list[Check]:
     fits = (3, 11) <= sys.version_info[:2] < (3, 14)
-    return Check("Python", "ok" if fits else "fail", version, "" if fits else "use Python 3.11, 3.12 or 3.13")
+    remedy = "" if fits else "use Python 3.11, 3.12 or 3.13"
+    return [
+        Check("Python", "ok" if fits else "fail", f"{sys.version.split()[0]}, SQLite {sqlite3.sqlite_version}", remedy),
+    ]
 
 
 def _settings(config: str, checks: list[Check]) -> Settings | None:
@@ -55,19 +73,28 @@ def _settings(config: str, checks: list[Check]) -> Settings | None:
         checks.append(_failed("configuration", error))
         return None
     checks.append(Check("configuration", "ok", str(settings.config_file)))
+    checks += [Check("environment", "ok", f"variables from {file}") for file in settings.env_files]
+    checks += [Check("configuration", "warn", item.what, item.next_step, item.where) for item in settings.warnings]
     return settings
 
 
 def _sources(settings: Settings) -> Iterator[Check]:
     for source in settings.sources:
+        name = f"source {source.name}"
         if not source.enabled:
-            yield Check(f"source {source.name}", "info", "switched off")
+            yield Check(name, "info", "switched off")
         elif not source.path.is_dir():
-            yield Check(f"source {source.name}", "warn", f"{source.path} is not there", "create it, or remove the source")
+            yield Check(
+                name, "warn", f"{source.path} is not there", "create or mount it, or correct the path", source.where
+            )
         elif not os.access(source.path, os.R_OK | os.X_OK):
-            yield Check(f"source {source.name}", "fail", f"{source.path} cannot be read", "give this user the right to read it")
+            yield Check(
+                name, "fail", f"{source.path} cannot be read", "give this user the right to read it", source.where
+            )
         else:
-            yield Check(f"source {source.name}", "ok", f"{source.path} ({source.state})")
+            yield Check(
+                name, "ok", f"{source.path} ({source.state}{' of ' + source.harness if source.harness else ''})"
+            )
 
 
 def _data_dir(path: Path) -> Check:
@@ -78,21 +105,26 @@ def _data_dir(path: Path) -> Check:
         with tempfile.TemporaryFile(dir=existing):
             pass
     except OSError as error:
-        return Check("data directory", "fail", f"{existing} cannot be written to ({error.strerror})", "set RETRIEVAL_HOME")
+        reason = (error.strerror or "").lower()
+        return Check(
+            "data directory", "fail", f"{existing} cannot be written to: {reason}", "name another with RETRIEVAL_HOME"
+        )
     free = shutil.disk_usage(existing).free
     detail = f"{path}, {free // 2**20} MiB free"
-    if free < 200 * 2**20:
+    if free < _LITTLE:
         return Check("data directory", "warn", detail, "free some space: an index of 10,000 skills takes about 300 MiB")
     return Check("data directory", "ok", detail)
 
 
-def _build_checks(settings: Settings) -> list[Check]:
+def _of_build(settings: Settings) -> list[Check]:
     from pipeline.engine.build import Build
 
     build = Build(settings)
     try:
         return [
             *_guarded("taxonomy", lambda: [_taxonomy(build)]),
+            *_guarded("overrides", lambda: _overrides(build)),
+            *_guarded("writer lock", lambda: _lock(build)),
             *_guarded("embedder", lambda: [_embedder(build)]),
             *_guarded("vector store", lambda: [_store(build)]),
             *_guarded("index", lambda: [_index(build)]),
@@ -102,52 +134,84 @@ def _build_checks(settings: Settings) -> list[Check]:
 
 
 def _taxonomy(build: Build) -> Check:
-    taxonomy, _overrides = build.taxonomy, build.overrides
-    return Check("taxonomy", "ok", f"{len(taxonomy.categories)} categories, {build.settings.taxonomy_path}")
+    return Check("taxonomy", "ok", f"{len(build.taxonomy.categories)} categories, {build.settings.taxonomy_path}")
+
+
+def _overrides(build: Build) -> Iterator[Check]:
+    from pipeline.admin import account
+
+    path = build.settings.overrides_path
+    if not path.is_file():
+        return
+    lost = account.unmatched_overrides(build)
+    yield from (Check("overrides", "warn", item.what, item.next_step, item.where) for item in lost)
+    if not lost:
+        yield Check("overrides", "ok", f"{len(build.overrides.skills)} skills, {path}")
+
+
+def _lock(build: Build) -> Iterator[Check]:
+    from pipeline.admin import account
+
+    holder = account.holder(build)
+    if holder:
+        yield Check("writer lock", "info", f"held by process {holder.get('pid') or 'unknown'}: a build is running")
 
 
 def _embedder(build: Build) -> Check:
     embedder = build.embedder
-    vector = embedder.query("how do I check that everything works")
-    embedder.close()
-    return Check("embedder", "ok", f"{embedder.identity.model} ({embedder.identity.kind}) gives {len(vector)} numbers a text")
+    try:
+        vector = embedder.query("how do I check that everything works")
+    finally:
+        embedder.close()
+    return Check(
+        "embedder", "ok", f"{embedder.identity.model} ({embedder.identity.kind}) gives {len(vector)} numbers a text"
+    )
 
 
 def _store(build: Build) -> Check:
-    from pipeline.tasks import upsert
+    from pipeline.chroma import fingerprint
+    from pipeline.tasks import embed, upsert
 
+    fingerprint(build.chroma, embed.identity_key(build))  # raises when a server cannot be reached
     detail = upsert.describe(build)
-    well = detail.endswith("rows")
+    well = upsert.intact(build)
     return Check("vector store", "ok" if well else "warn", detail, "" if well else "run `retrieval build`")
 
 
 def _index(build: Build) -> Check:
     from serve.snapshot import Live
 
-    snapshot = Live(build.paths.data).current()
+    try:
+        snapshot = Live(build.paths.data).current()
+    except NoIndexError as error:
+        return Check("index", "warn", error.what, error.next_step)
     return Check("index", "ok", f"{len(snapshot)} skills, generation {snapshot.generation[:8]}")
 
 
-def _program(name: str, variable: str, without: str) -> Check:
-    command = (os.environ.get(variable) if variable else "") or shutil.which(name)
-    if not command:
+def _program(name: str, command: str, without: str) -> Check:
+    found = shutil.which(command)
+    if not found and command != name:
+        return Check(name, "warn", f"{command} is not a program", f"correct RETRIEVAL_IWE_COMMAND; {without}")
+    if not found:
         return Check(name, "info", f"not installed; {without}")
     try:
-        done = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=10, check=True, encoding="utf-8")
+        done = subprocess.run(
+            [found, "--version"], capture_output=True, timeout=10, check=True, encoding="utf-8", errors="replace"
+        )
     except (OSError, subprocess.SubprocessError) as error:
-        return Check(name, "warn", f"{command} does not run: {error}", f"repair or remove it; {without}")
-    return Check(name, "ok", done.stdout.strip().splitlines()[0] if done.stdout.strip() else command)
+        return Check(name, "warn", f"{found} does not run: {error}", f"repair or remove it; {without}")
+    said = done.stdout.strip().splitlines()
+    return Check(name, "ok", f"{said[0] if said else 'installed'}, {found}")
 
 
-def _guarded(name: str, check: Callable[[], Iterator[Check] | list[Check]]) -> list[Check]:
+def _guarded(name: str, check: Callable[[], Iterable[Check]]) -> list[Check]:
     try:
         return list(check())
     except OperatorError as error:
         return [_failed(name, error)]
-    except OSError as error:
+    except (OSError, sqlite3.Error) as error:
         return [Check(name, "fail", str(error), "see the path named")]
 
 
 def _failed(name: str, error: OperatorError) -> Check:
-    where = f" at {error.where}" if error.where else ""
-    return Check(name, "fail", f"{error.what}{where}", error.next_step)
+    return Check(name, "fail", error.what, error.next_step, error.where, error.code)

@@ -14,13 +14,16 @@ if TYPE_CHECKING:
 
 
 def nodes(build: Build) -> list[Node]:
-    """All tasks in the order of dodo.py. Runs nothing, but looks at the sources.
+    """All tasks in the order of dodo.py. Runs nothing, but looks at the sources. Raises LockedError while a build runs.
 
     state: current (nothing to do), stale (would run), waiting (runs if what it needs turns out different).
     """
+    build.writer()  # asking doit rewrites its cache, which a build at the same time would lose
     found = states(build)
     with shadow(build, clean=False) as trial:
-        scanned = {f"scan:{source.name}": _scans_alike(build, trial, number) for number, source in enumerate(build.sources)}
+        scanned = {
+            f"scan:{source.name}": _scans_alike(build, trial, number) for number, source in enumerate(build.sources)
+        }
     settled: dict[str, str] = {}
     result = []
     for node in found:

@@ -51,7 +51,9 @@ def write_config(
 def _lookup(environ: Mapping[str, str], cwd: Path) -> Lookup:
     file = read_env_file(cwd / ".env", environ)
     layered = Environment(environ, () if file is None else (file,))
-    return Lookup(layered, Machine(layered, absolute(home_of(environ, os.name), str(cwd), os.name, "home folder"), cwd, os.name))
+    return Lookup(
+        layered, Machine(layered, absolute(home_of(environ, os.name), str(cwd), os.name, "home folder"), cwd, os.name)
+    )
 
 
 def _target(config: str, lookup: Lookup) -> Path:

@@ -17,7 +17,19 @@ if TYPE_CHECKING:
     from pipeline.settings import Source
 
 STEPS = ("scan", "categorize", "select", "descriptor", "card", "terms", "embed", "upsert")
-_SHOWN_BY_WHY = ("id", "name", "status", "reason", "state", "categories", "winner", "duplicates", "native_in", "diagnostics", "path")
+_SHOWN_BY_WHY = (
+    "id",
+    "name",
+    "status",
+    "reason",
+    "state",
+    "categories",
+    "winner",
+    "duplicates",
+    "native_in",
+    "diagnostics",
+    "path",
+)
 
 
 class Known(NamedTuple):
@@ -64,7 +76,9 @@ def _problem(build: Build, source: Source, folder: str) -> Problem | None:
 
 
 def _suggestion(build: Build, skill_id: str) -> str:
-    ids = [row.id for item in build.sources for row in manifest.previous(build.paths.manifest("scan", item.name), Found)]
+    ids = [
+        row.id for item in build.sources for row in manifest.previous(build.paths.manifest("scan", item.name), Found)
+    ]
     if not ids:
         return "run `retrieval build` first"
     tail = skill_id.rpartition(":")[2].rpartition("/")[2].casefold()

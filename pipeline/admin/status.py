@@ -107,7 +107,9 @@ def _unfinished(
     for status, rows in lists.items():
         counted = sum(row[status] for row in counts.values())
         if counted != len(rows):
-            warnings.append(_warning(f"a build was cut short: it lists {len(rows)} as {status}, the index counts {counted}", where))
+            warnings.append(
+                _warning(f"a build was cut short: it lists {len(rows)} as {status}, the index counts {counted}", where)
+            )
     return warnings
 
 
@@ -139,15 +141,19 @@ def _list(build: Build, status: str) -> list[dict[str, str]]:
     rows = []
     for source in build.sources:
         if status == "problem":
-            rows += [
-                {"source": row.source, "id": f"{row.source}: {row.where}", "reason": f"{row.kind}: {row.what}", "winner": "", "path": row.where, "next": row.next}
-                for row in manifest.previous(build.paths.problems(source.name), Problem)
-            ]
+            problems = manifest.previous(build.paths.problems(source.name), Problem)
+            rows += [_problem_row(row) for row in problems]
             continue
         selected = manifest.previous(build.paths.manifest("select", source.name), Selected)
-        rows += [
-            {"source": source.name, "id": row.id, "reason": row.reason, "winner": row.winner, "path": row.path, "next": ""}
-            for row in selected
-            if row.status == status
-        ]
+        rows += [_row(source.name, row) for row in selected if row.status == status]
     return rows
+
+
+def _row(source: str, row: Selected) -> dict[str, str]:
+    return {"source": source, "id": row.id, "reason": row.reason, "winner": row.winner, "path": row.path, "next": ""}
+
+
+def _problem_row(row: Problem) -> dict[str, str]:
+    reason = f"{row.kind}: {row.what}"
+    shown = {"id": f"{row.source}: {row.where}", "reason": reason, "winner": "", "path": row.where, "next": row.next}
+    return {"source": row.source, **shown}

@@ -117,14 +117,18 @@ def _compare_sources(clean: ShadowBuild, entries: list[Entry], snapshot: Snapsho
         if row is None:
             findings.add("source", f"{entry.id} is in its source but not in the index")
             continue
-        differing = [name for part, name in enumerate(_PARTS[1:], 1) if (published[row, part] != keys[place, part]).any()]
+        differing = [
+            name for part, name in enumerate(_PARTS[1:], 1) if (published[row, part] != keys[place, part]).any()
+        ]
         differing = _record_fields(entry, snapshot, row) + differing
         if differing:
             findings.add("source", f"{entry.id} is not as it was indexed: {', '.join(differing)}")
     for skill in sorted(set(snapshot.ids) - {entry.id for entry in entries}):
         findings.add("source", f"{skill} is in the index but no longer in its source")
     if publish.counts(clean) != snapshot.manifest.counts and len(findings.rows) == before:
-        findings.add("source", "what the sources hold beside indexed skills (duplicates, reviews, problems) has changed")
+        findings.add(
+            "source", "what the sources hold beside indexed skills (duplicates, reviews, problems) has changed"
+        )
     findings.checked["skills"] = len(entries)
 
 

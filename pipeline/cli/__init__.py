@@ -40,7 +40,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _command(words: list[str]) -> int:
     try:
-        import typer  # noqa: F401 - whether it is there decides whether there is a command line
+        import typer
     except ModuleNotFoundError as error:
         from serve.errors import ExitCode, OperatorError
 

@@ -22,12 +22,18 @@ app = typer.Typer(
 )
 
 Sources = Annotated[
-    list[str] | None, typer.Argument(metavar="[SOURCES]...", help="Scan only these sources; a block's name stands for all its sources.")
+    list[str] | None,
+    typer.Argument(metavar="[SOURCES]...", help="Scan only these; a block's name stands for all its sources."),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and do nothing.")]
 Wait = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", help="How long to wait for another run to finish; RETRIEVAL_LOCK_TIMEOUT, or 30.", min=0, show_default=False),
+    typer.Option(
+        metavar="SECONDS",
+        help="How long to wait for another run to finish; RETRIEVAL_LOCK_TIMEOUT, or 30.",
+        min=0,
+        show_default=False,
+    ),
 ]
 SkillId = Annotated[str, typer.Argument(metavar="ID", help="The skill's exact ID, SOURCE:FOLDER.")]
 Repeated = "(repeatable)."
@@ -46,7 +52,8 @@ def root(
         print_version(as_json=as_json)
         raise typer.Exit
     if as_json and context.invoked_subcommand is not None:
-        raise typer.BadParameter(f"it belongs behind the command: `{context.command_path} {context.invoked_subcommand} --json`", param_hint="--json")
+        usage = f"{context.command_path} {context.invoked_subcommand} --json"
+        raise typer.BadParameter(f"it belongs behind the command: `{usage}`", param_hint="--json")
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
         raise typer.Exit(2)
@@ -106,8 +113,12 @@ def search(
         list[str] | None, typer.Argument(metavar="[QUERY]...", help="What you need, in your own words.")
     ] = None,
     limit: Annotated[int, typer.Option(metavar="N", help="How many skills at most.", min=1, max=200)] = 8,
-    source: Annotated[list[str] | None, typer.Option(metavar="NAME", help=f"Only skills of this source {Repeated}")] = None,
-    category: Annotated[list[str] | None, typer.Option(metavar="ID", help=f"Only skills of this category {Repeated}")] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help=f"Only skills of this source {Repeated}")
+    ] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help=f"Only skills of this category {Repeated}")
+    ] = None,
     state: Annotated[
         list[str] | None, typer.Option(metavar="STATE", help=f"Only hidden, cold or archived skills {Repeated}")
     ] = None,
@@ -156,7 +167,9 @@ def status(
     problems: Annotated[bool, typer.Option("--problems", help="List what could not be indexed, and why.")] = False,
     review: Annotated[bool, typer.Option("--review", help="List the skills that wait for a category.")] = False,
     duplicates: Annotated[bool, typer.Option("--duplicates", help="List duplicates and what stands for them.")] = False,
-    suppressed: Annotated[bool, typer.Option("--suppressed", help="List the skills that a harness shows itself.")] = False,
+    suppressed: Annotated[
+        bool, typer.Option("--suppressed", help="List the skills that a harness shows itself.")
+    ] = False,
     config: ConfigOption = "",
     as_json: JsonFlag = False,
 ) -> int:

@@ -83,7 +83,9 @@ def summary(run: Build) -> dict[str, Any]:
 def _print(account: dict[str, Any]) -> None:
     totals, seconds = account["totals"], account["seconds"]
     skills = output.count(totals["indexed"], "skill")
-    did = [f"{name} {row['executed']}" for name, row in account["steps"].items() if row["executed"] and name in _COUNTED]
+    did = [
+        f"{name} {row['executed']}" for name, row in account["steps"].items() if row["executed"] and name in _COUNTED
+    ]
     if account["published"]:
         output.say(f"{skills} indexed in {seconds:.1f} s (computed: {', '.join(did) or 'nothing'})")
     else:
@@ -109,5 +111,7 @@ def _foresee(run: Build, *, as_json: bool) -> int:
         [(name, row["execute"], row["reuse"], row["write"], row["remove"]) for name, row in foreseen["steps"].items()],
         ("step", "compute", "reuse", "write", "remove"),
     )
-    output.say("this is what a build would do; nothing was done" if foreseen["changes"] else "a build would change nothing")
+    output.say(
+        "this is what a build would do; nothing was done" if foreseen["changes"] else "a build would change nothing"
+    )
     return int(ExitCode.OK)

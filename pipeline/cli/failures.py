@@ -39,7 +39,8 @@ def fault(error: BaseException) -> OperatorError:
     lines = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
     return OperatorError(
-        f"a fault in Retrieval itself: {what}", next_step="run `retrieval doctor`; report the fault if that finds nothing"
+        f"a fault in Retrieval itself: {what}",
+        next_step="run `retrieval doctor`; report the fault if that finds nothing",
     )
 
 
@@ -47,7 +48,9 @@ def _system(error: OSError) -> OperatorError:
     where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else ""
     reason = (error.strerror or str(error) or type(error).__name__).lower()
     return OperatorError(
-        f"the system refused: {reason}", where=where, next_step=_REMEDIES.get(error.errno or 0, "run `retrieval doctor`")
+        f"the system refused: {reason}",
+        where=where,
+        next_step=_REMEDIES.get(error.errno or 0, "run `retrieval doctor`"),
     )
 
 

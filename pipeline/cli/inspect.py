@@ -95,7 +95,7 @@ def _by_category(evidence: list[dict[str, str]]) -> dict[str, list[str]]:
 
 def _happened(row: dict[str, Any]) -> str:
     """What a step did with the skill in that run."""
-    how = "computed" if row["computed"] else "taken over"
+    how = "computed" if row["computed"] else "decided" if row["step"] == "select" else "taken over"
     if not row["changed"]:
         return f"{how}, the same result"
     if not row["before"]:

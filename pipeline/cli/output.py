@@ -129,7 +129,9 @@ def _json(value: Any, *, indent: int | None) -> str:
     text = json.dumps(value, ensure_ascii=encoding != "utf8", indent=indent)
     if text.isascii() and "\x7f" not in text:
         return text
-    return _UNSAFE.sub(lambda found: found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
+    return _UNSAFE.sub(
+        lambda found: found[0] if found[0] == "\n" else json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text
+    )
 
 
 _left: set[TextIO] = set()  # streams whose reader has gone

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.cli import output
 from pipeline.cli.common import opened
-from serve.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +30,7 @@ def status(chosen: Sequence[str], config: str, *, as_json: bool) -> int:
 
 def _print(state: Mapping[str, Any], chosen: Sequence[str]) -> None:
     _print_index(state)
-    _print_counts(state["sources"], chosen)
+    _print_counts(state["sources"], state["totals"], chosen)
     for name, lane in state["lanes"].items():
         output.say(f"{name} lane: {output.plain(lane)}")
     for key in ("store", "watcher"):
@@ -57,12 +56,13 @@ def _print_index(state: Mapping[str, Any]) -> None:
         output.say(f"last build: {output.age(time.time() - last['started'])} ago")
 
 
-def _print_counts(sources: Mapping[str, Mapping[str, int]], chosen: Sequence[str]) -> None:
+def _print_counts(sources: Mapping[str, Mapping[str, int]], totals: Mapping[str, int], chosen: Sequence[str]) -> None:
     rows = [(name, *(row[key] for key in COLUMNS)) for name, row in sources.items()]
-    total = ("total", *(sum(int(row[i]) for row in rows) for i in range(1, len(COLUMNS) + 1)))
+    if len(rows) > 1:
+        rows.append(("total", *(totals[key] for key in COLUMNS)))
     if rows:
-        output.table([*rows, total] if len(rows) > 1 else rows, ("source", *COLUMNS))
-    more = [_FLAGS[key] for key, number in zip(COLUMNS, total[1:], strict=True) if number and key in _FLAGS and key not in chosen]
+        output.table(rows, ("source", *COLUMNS))
+    more = [flag for key, flag in _FLAGS.items() if totals[key] and key not in chosen]
     if more:
         output.say(output.styled(f"listed one by one with {', '.join(more)}", "dim"))
 

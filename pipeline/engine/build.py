@@ -14,19 +14,19 @@ from pipeline.engine.lineage import Change, Lineage
 from pipeline.engine.lock import WriterLock
 from pipeline.engine.memo import Memo
 from pipeline.engine.report import Progress, Report, Silent
+from serve.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from concurrent.futures import Future
     from pathlib import Path
 
-    from pipeline.settings import Settings, Source
-    from pipeline.engine.vocabulary import Vocabulary
-    from pipeline.taxonomy import Overrides, Taxonomy
     from pipeline.chroma.config import ChromaConfig
+    from pipeline.engine.vocabulary import Vocabulary
+    from pipeline.settings import Settings, Source
+    from pipeline.taxonomy import Overrides, Taxonomy
     from serve.contract import EmbedderIdentity, StoreInfo
     from serve.embedder import Embedder, EmbedderConfig
-    from serve.errors import OperatorError
 
 
 T = TypeVar("T")

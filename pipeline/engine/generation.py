@@ -59,7 +59,7 @@ class GenerationWriter:
 
         array = np.ascontiguousarray(array)
         header = np.lib.format.header_data_from_array_1_0(array)
-        self.put(name, _header(header), memoryview(array.reshape(-1).view(np.uint8)))
+        self.put(name, _header(header), array.reshape(-1).view(np.uint8).data)
 
     def put_lines(self, name: str, index_name: str, lines: Sequence[bytes | memoryview]) -> None:
         """Add JSON lines (each with its newline) and the index of their starts: uint64 [lines + 1]."""

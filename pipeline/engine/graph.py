@@ -130,7 +130,7 @@ class AccountReporter(ZeroReporter):  # type: ignore[misc]  # doit ships no type
         """A task is current."""
         self.build.report.step(self._step(task)).tasks_current += 1
 
-    def add_failure(self, task: Task, fail: BaseFail) -> None:
+    def add_failure(self, task: Task, fail: BaseFail) -> None:  # noqa: ARG002 - doit's signature
         """A task failed: with a remedy (kept by the task) or by a fault of ours."""
         if not isinstance(fail, TaskFailed):
             self.crashes.append(fail)
@@ -202,14 +202,15 @@ def run(build: Build, tasks: Sequence[str] = ("publish",)) -> None:
     files.sweep_parts(build.paths.build)
     _preflight(build)
     namespace = load_dodo(build)
-    reporter = type("Reporter", (AccountReporter,), {"build": build, "crashes": []})
+    crashes: list[BaseFail] = []
+    reporter = type("Reporter", (AccountReporter,), {"build": build, "crashes": crashes})
     namespace["DOIT_CONFIG"] = {**namespace["DOIT_CONFIG"], "reporter": reporter}
     with _as_current(build), _without_collector():
         code = DoitMain(ModuleTaskLoader(namespace), config_filenames=()).run(["run", *tasks])
     build.settle()
     if build.errors:
         raise build.errors[0]
-    if reporter.crashes:
-        raise RuntimeError(str(reporter.crashes[0]))
+    if crashes:
+        raise RuntimeError(str(crashes[0]))
     if code:
         raise OperatorError(f"the build stopped with doit's code {code}", next_step="run `retrieval doctor`")

@@ -31,7 +31,7 @@ class Item(NamedTuple):
 
     id: str
     key: str
-    index: int
+    place: int
 
 
 class Resolver:

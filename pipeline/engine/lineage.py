@@ -71,7 +71,7 @@ class Lineage:
         if not self.path.exists():
             return []
         rows = self.connection.execute("SELECT * FROM change WHERE id = ? ORDER BY at DESC", (skill,))
-        return [Change(*row[:4], bool(row[4]), *row[5:]) for row in rows]
+        return [Change._make((*row[:4], bool(row[4]), *row[5:])) for row in rows]
 
     def close(self) -> None:
         """Close the database; it opens again when next needed."""

@@ -5,7 +5,8 @@ They are written only when they differ, so doit's content check stops the build 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
@@ -94,7 +95,7 @@ def previous(path: Path, row_type: type[T]) -> list[T]:
 
 def store(path: Path, rows: Sequence[Row]) -> bool:
     """Write rows sorted by ID. Returns whether the file changed."""
-    return store_lines(path, sorted(rows, key=lambda row: row.id))
+    return store_lines(path, sorted(rows, key=attrgetter("id")))
 
 
 def store_lines(path: Path, rows: Iterable[object]) -> bool:

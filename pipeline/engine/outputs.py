@@ -14,7 +14,8 @@ import msgspec
 from pipeline.engine import faults, files, manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Set
+    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from pipeline.engine.report import StepCount
 
@@ -89,7 +90,7 @@ def strangers(root: Path, ledgers: Iterable[Path]) -> list[str]:
     return unknown_pages(root, {page.id for ledger in ledgers for page in manifest.previous(ledger, Page)})
 
 
-def unknown_pages(root: Path, known: Set[str]) -> list[str]:
+def unknown_pages(root: Path, known: AbstractSet[str]) -> list[str]:
     """Markdown files below `root` (dot folders aside) that are not among `known`, as relative paths."""
     found = []
     stack = [(str(root), "")]

@@ -55,7 +55,8 @@ class Old:
 
     def array(self, name: str) -> npt.NDArray[np.generic]:
         """One of its arrays, mapped."""
-        return np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        array: npt.NDArray[np.generic] = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        return array
 
     def same(self, entries: Sequence[Entry], keys: npt.NDArray[np.uint8], part: int) -> npt.NDArray[np.int64]:
         """For each entry the old row that has an equal part, else -1."""

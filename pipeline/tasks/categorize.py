@@ -12,7 +12,7 @@ from pipeline.model import Categorized, Found
 from pipeline.tasks import texts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pipeline.engine.build import Build
 
@@ -36,10 +36,10 @@ def run(build: Build, source: str) -> None:
     ]
 
     def compute(batch: Sequence[Item]) -> list[bytes]:
-        rows = [found[item.index] for item in batch]
+        rows = [found[item.place] for item in batch]
         values = []
         for item, row, reading in zip(batch, rows, texts.readings(build, rows), strict=True):
-            made = categorize.make(row, reading.head, reading.headings, overrides[item.index], build.taxonomy)
+            made = categorize.make(row, reading.head, reading.headings, overrides[item.place], build.taxonomy)
             values.append(manifest.encode(msgspec.structs.replace(made, key=item.key)))
         return values
 
@@ -56,5 +56,5 @@ def run(build: Build, source: str) -> None:
     build.record("categorize", _digests(before.values()), _digests(rows), ran)
 
 
-def _digests(rows: Sequence[Categorized]) -> dict[str, str]:
+def _digests(rows: Iterable[Categorized]) -> dict[str, str]:
     return {row.id: ", ".join(row.categories) for row in rows}

@@ -32,7 +32,7 @@ def run(build: Build, source: str) -> None:
     decoder = msgspec.json.Decoder(Descriptor)
 
     def compute(batch: Sequence[Item]) -> list[bytes]:
-        found = texts.readings(build, [selected[item.index] for item in batch])
+        found = texts.readings(build, [selected[item.place] for item in batch])
         return [manifest.encode(texts.make_descriptor(reading)) for reading in found]
 
     def row_of(item: Item, value: bytes) -> Keyed:
@@ -43,5 +43,5 @@ def run(build: Build, source: str) -> None:
     with build.resolving("descriptor") as resolver:
         rows, ran = resolver.rows(items, before, row_of, compute)
         manifest.store(path, rows)
-    digests = ({row.id: row.digest for row in side} for side in (before.values(), rows))
-    build.record("descriptor", *digests, ran)
+    old, new = ({row.id: row.digest for row in side} for side in (before.values(), rows))
+    build.record("descriptor", old, new, ran)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ def intact(build: Build) -> bool:
 def run(build: Build) -> None:
     """Write the pages that link the cards."""
     pages = {
-        path: outputs.Wanted(files.digest(text.encode()), lambda text=text: text) for path, text in wanted(build).items()
+        path: outputs.Wanted(files.digest(text.encode()), partial(str, text)) for path, text in wanted(build).items()
     }
     with build.report.timing("hub") as count:
         if build.dry:

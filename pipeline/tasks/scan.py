@@ -16,9 +16,9 @@ import msgspec
 from pipeline.engine import faults, files, manifest
 from pipeline.engine.items import Item, Resolver
 from pipeline.model import Found, Problem, Reading
+from pipeline.sources.listing import WalkCache
 from pipeline.sources.problems import os_problem
 from pipeline.sources.skills import SkillFolder, Walk, walk
-from pipeline.sources.listing import WalkCache
 from pipeline.tasks import texts
 
 if TYPE_CHECKING:
@@ -182,10 +182,10 @@ def _found(
     decoder = msgspec.json.Decoder(Reading)
 
     def compute(batch: Sequence[Item]) -> list[bytes]:
-        return [manifest.encode(read_skill(read[item.index].data, names[item.index])) for item in batch]
+        return [manifest.encode(read_skill(read[item.place].data, names[item.place])) for item in batch]
 
     def row_of(item: Item, value: bytes) -> Found:
-        return _row(source, item, read[item.index], decoder.decode(value), files.digest(value))
+        return _row(source, item, read[item.place], decoder.decode(value), files.digest(value))
 
     return resolver.rows(items, previous, row_of, compute)
 

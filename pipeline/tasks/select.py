@@ -59,8 +59,8 @@ def _store(build: Build, source: str, rows: list[Selected]) -> None:
     before = {row.id: row for row in manifest.decode(was, Selected)}
     after = {row.id: row for row in rows}
     changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-    digests = ({key: _digest(side[key]) for key in changed & side.keys()} for side in (before, after))
-    build.record("select", *digests, set())
+    old, new = ({key: _digest(side[key]) for key in changed & side.keys()} for side in (before, after))
+    build.record("select", old, new, set())
 
 
 def _store_links(build: Build, rows: list[Selected]) -> None:
@@ -89,13 +89,15 @@ def _digest(row: Selected) -> str:
 
 def _forget_gone_sources(build: Build, names: set[str]) -> None:
     """Remove what the steps kept for sources that are no longer configured; later steps see them leave."""
-    for folder in build.paths.build.iterdir():
-        if not folder.is_dir():
-            continue
-        for path in folder.iterdir():
-            if path.is_file() and path.name.removesuffix(".sum").rpartition(".")[0] not in names and not path.name.startswith(files.PART):
-                if folder.name in _PER_SOURCE:
-                    path.unlink()
+    for folder in _PER_SOURCE:
+        for path in (build.paths.build / folder).glob("*"):
+            if _source_of(path) not in names and not path.name.startswith(files.PART):
+                path.unlink()
 
 
-_PER_SOURCE = {"scan", "scan-cache", "problems", "categorize", "select", "descriptor", "terms", "embed"}
+def _source_of(path: Path) -> str:
+    """The source that a file of a step is about: its name without the endings."""
+    return path.name.removesuffix(".sum").rpartition(".")[0]
+
+
+_PER_SOURCE = ("scan", "scan-cache", "problems", "categorize", "select", "descriptor", "terms", "embed")

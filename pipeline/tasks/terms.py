@@ -34,7 +34,7 @@ def run(build: Build, source: str) -> None:
     ]
 
     def compute(batch: Sequence[Item]) -> list[bytes]:
-        rows = [described[item.index] for item in batch]
+        rows = [described[item.place] for item in batch]
         made = texts.descriptors(build, selected, rows)
         return [terms.make(item, texts.tags(selected[row.id])) for row, item in zip(rows, made, strict=True)]
 
@@ -44,5 +44,5 @@ def run(build: Build, source: str) -> None:
             items, before, lambda item, value: Keyed(id=item.id, key=item.key, digest=files.digest(value)), compute
         )
         manifest.store(path, rows)
-    digests = ({row.id: row.digest for row in side} for side in (before.values(), rows))
-    build.record("terms", *digests, ran)
+    old, new = ({row.id: row.digest for row in side} for side in (before.values(), rows))
+    build.record("terms", old, new, ran)

@@ -30,8 +30,8 @@ def run(build: Build) -> None:
         for path in sorted((build.paths.build / "card").glob("*.jsonl")):
             if path.name.removesuffix(".jsonl") not in names:
                 count.removed += len(outputs.drop(root, path))
-        for path in strangers(build):
-            (root / path).unlink()
+        for stranger in strangers(build):
+            (root / stranger).unlink()
             count.removed += 1
         files.write(_folders_path(build), _folders(build).encode())
 

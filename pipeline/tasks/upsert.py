@@ -54,7 +54,7 @@ def run(build: Build) -> None:
     from pipeline.chroma.store import BATCH
 
     entries = gather(build)
-    wanted = row_keys(build, entries)
+    wanted = row_keys(entries)
     with build.report.timing("upsert") as count:
         held = _trusted(build)
         todo = plan(wanted, held or {})
@@ -132,7 +132,7 @@ def gather(build: Build) -> dict[str, Entry]:
     return entries
 
 
-def row_keys(build: Build, entries: Mapping[str, Entry]) -> dict[str, str]:
+def row_keys(entries: Mapping[str, Entry]) -> dict[str, str]:
     """By ID what the row is made from, as one digest."""
     base = texts.code_digest("upsert").encode()
     keys = {}
@@ -184,7 +184,7 @@ def disagreements(build: Build, entries: Mapping[str, Entry]) -> Iterator[tuple[
     from pipeline.chroma import open_store
     from pipeline.chroma.store import BATCH
 
-    wanted = row_keys(build, entries)
+    wanted = row_keys(entries)
     with untouched(build.chroma) as config, open_store(config, embed.identity_key(build)) as store:
         for notice in store.notices:
             yield "row", notice

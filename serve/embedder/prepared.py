@@ -2,7 +2,7 @@
 
 The weights come as eight-bit numbers that onnxruntime unfolds to floats at each start, in memory of its own. The
 prepared copy is the unfolded graph with its weights in a file that is mapped: it starts four times as fast with half
-the memory, and gives the same vectors bit for bit (docs/adr/default-embedding-model.md).
+the memory, and gives the same vectors bit for bit (docs/adr/0003-default-embedding-model.md).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote
 
 import numpy as np
@@ -69,7 +69,7 @@ class _Server:
         tenant, database = store.tenant or "default_tenant", store.database or "default_database"
         self.base = f"/api/v2/tenants/{quote(tenant, safe='')}/databases/{quote(database, safe='')}/collections"
 
-    def __enter__(self) -> _Server:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
@@ -90,7 +90,7 @@ class _Server:
             data = response.read()
         except (OSError, http.client.HTTPException) as error:
             raise UnreachableError(
-                f"the Chroma server does not answer: {error or type(error).__name__}",
+                f"the Chroma server does not answer: {str(error) or type(error).__name__}",
                 where=where,
                 next_step="start it, or build again in embedded mode",
             ) from error

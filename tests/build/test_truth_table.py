@@ -181,7 +181,7 @@ def test_a_comment_in_the_taxonomy_changes_nothing(world: World) -> None:
 
 def test_a_new_keyword_categorizes_again_and_reaches_only_what_it_changes(world: World) -> None:
     text = world.taxonomy.read_text(encoding="utf-8")
-    world.taxonomy.write_text(text.replace('keywords = [', 'keywords = ["zzyzx",', 1), encoding="utf-8")
+    world.taxonomy.write_text(text.replace("keywords = [", 'keywords = ["zzyzx",', 1), encoding="utf-8")
 
     counts = world.counts()
 

@@ -25,7 +25,7 @@ QUICK = [  # in the default suite; the others are marked long
     "manifest:scan",
     "memo:embed:inside:2",
     "catalog:page:3",
-    "upsert:after-batch",
+    "upsert-after-batch",
     "generation:file:7",
     "generation:complete",
     "generation:pointer",
@@ -43,13 +43,13 @@ POINTS = [
     "scan:before-cache",
     "scan:before-cache:2",
     "catalog:page",
-    "upsert:before-rows",
-    "upsert:before-stamp",
+    "upsert-before-rows",
+    "upsert-before-stamp",
     "generation:file",
     "publish:before-pointer",
     *(f"file:written:{number}" for number in (1, 4, 7, 20, 28, 36, 44)),
 ]
-FIRST = ["memo:scan:after", "memo:embed:after", "manifest:select", "upsert:after-batch", "generation:file:3", "generation:pointer"]
+FIRST = ["memo:scan:after", "memo:embed:after", "manifest:select", "upsert-after-batch", "generation:file:3", "generation:pointer"]
 RANDOM = 24
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system lacks SIGKILL")

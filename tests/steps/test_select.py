@@ -185,7 +185,7 @@ def test_a_winner_without_a_category_takes_its_duplicates_category() -> None:
 
 
 def test_sketches_estimate_the_share_of_common_shingles() -> None:
-    one, half = skill("a", "x", sketch=tuple(range(0, 64))), skill("a", "y", sketch=tuple(range(32, 96)))
+    one, half = skill("a", "x", sketch=tuple(range(64))), skill("a", "y", sketch=tuple(range(32, 96)))
 
     assert alike(one, one) == 1.0
     assert alike(one, half) == 0.5
