@@ -38,6 +38,7 @@ class World:
         self.extra: dict[str, str] = {}
         self.policy = "review"
         self.sources = list(sources or ("main",))
+        root.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "taxonomy.toml", self.taxonomy)
         for name in self.sources:
             self.lib(name).mkdir(parents=True, exist_ok=True)

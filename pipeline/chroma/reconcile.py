@@ -65,7 +65,10 @@ def _carry_out(
     store.drop(todo.drop)
     for at in range(0, len(todo.put), BATCH):
         ids = todo.put[at : at + BATCH]
-        store.put(load(ids))
+        loaded = load(ids)
+        if tuple(loaded.ids) != ids:  # the plan may be another than the caller foresaw: see `held`
+            raise ValueError("the rows that were loaded are not those that were asked for")
+        store.put(loaded)
         if advance:
             advance(len(ids))
         faults.reach("upsert-after-batch")

@@ -77,10 +77,22 @@ def task(
         "actions": [(_guarded, [build, run, arguments])],
         "file_dep": [str(path) for path in reads],
         "targets": [str(path) for path in writes],
-        "uptodate": [_Unchanged(build, settings, writes)] + ([] if current is None else [current]),
+        "uptodate": [_Unchanged(build, settings, writes)] + ([] if current is None else [_checked(current)]),
         "verbosity": 2,
     }
     return {"name": name, **result} if name is not None else result
+
+
+def _checked(current: Callable[[], bool] | bool) -> Callable[[], bool]:
+    """The condition as doit asks it. One that cannot be answered is not met: the task then runs into the same error and tells it."""
+
+    def check() -> bool:
+        try:
+            return current if isinstance(current, bool) else current()
+        except OperatorError:
+            return False
+
+    return check
 
 
 class _Unchanged:

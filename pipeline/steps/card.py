@@ -116,7 +116,6 @@ def _frontmatter(record: Record, title: str) -> str:
         "categories": record.categories,
         "tags": record.tags,
         "path": record.path,
-        "digest": record.digest,
     }
     return "\n".join(["---", *(f"{key}: {yaml(value)}" for key, value in fields.items()), "---"])
 

@@ -92,7 +92,7 @@ _CARD_SCHEMA = """\
 description: cards are written by `retrieval build`, run it again instead of editing them
 frontmatter:
   type: object
-  required: [title, kind, id, source, state, harness, native_in, hidden_in, categories, tags, path, digest]
+  required: [title, kind, id, source, state, harness, native_in, hidden_in, categories, tags, path]
   additionalProperties: false
   properties:
     title: { type: string, minLength: 1 }
@@ -106,7 +106,6 @@ frontmatter:
     categories: { type: array, items: { type: string } }
     tags: { type: array, items: { type: string } }
     path: { type: string }
-    digest: { type: string, pattern: "^[0-9a-f]+$" }
 maxDepth: 2
 additionalBlocks: false
 additionalSections: false

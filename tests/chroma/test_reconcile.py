@@ -79,6 +79,13 @@ def test_what_is_said_to_be_held_is_believed_until_the_count_contradicts(config)
         assert store.held() == wanted(keys(5))
 
 
+def test_rows_other_than_those_asked_for_are_refused(config):
+    with open_store(config, EMBEDDER) as store:
+        with pytest.raises(ValueError, match="not those that were asked for"):
+            reconcile(store, wanted(keys(2)), lambda _ids: rows(keys(1)), "one")
+        assert (store.held(), store.stamp()) == ({}, "")
+
+
 def test_a_second_writer_is_noticed(config):
     with open_store(config, EMBEDDER) as store:
 

@@ -28,7 +28,6 @@ hidden_in: []
 categories: ["documents"]
 tags: ["pdf", "forms"]
 path: "/library/tools/pdf/SKILL.md"
-digest: "0123456789abcdef0123456789abcdef"
 ---
 
 # pdf
@@ -84,6 +83,11 @@ def test_a_card_shows_what_the_skill_says_under_frontmatter_that_can_be_filtered
 def test_what_a_skill_does_not_say_has_no_section():
     empty = descriptor(purpose="", triggers=(), limits=(), headings=(), head="")
     assert body(card.make(RECORD, empty)) == "\n# pdf\n"
+
+
+def test_what_no_card_shows_leaves_the_card_alone():
+    hidden = record(digest="ff", package_digest="ff", files=9, bytes=9, duplicates=("a:b",), aliases=("/c",))
+    assert card.make(hidden, descriptor(short="other")) == EXPECTED
 
 
 @given(texts)
