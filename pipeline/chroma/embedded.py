@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 DATABASE = "chroma.sqlite3"
 SOUND, DAMAGED, UNABLE = 0, 10, 11  # what the inspecting process says by its exit code
+PATIENCE = 900  # seconds for it; 100,000 rows take it about fifteen
 _SEGMENT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
@@ -76,15 +77,23 @@ class EmbeddedBackend:
         import sys
 
         root = Path(__file__).parents[2]
-        done = subprocess.run(  # what it runs is this package itself
-            [sys.executable, "-m", "pipeline.chroma.probe", str(self.path), namespace, name],
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            check=False,
-        )
+        try:
+            done = subprocess.run(  # what it runs is this package itself
+                [sys.executable, "-m", "pipeline.chroma.probe", str(self.path), namespace, name],
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")])),
+                },
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                check=False,
+                timeout=PATIENCE,
+            )
+        except subprocess.TimeoutExpired as error:
+            what = f"reading it did not end within {PATIENCE} s"
+            raise StoreDamagedError(what, where=self.where, next_step=REBUILD) from error
         if done.returncode in (SOUND, UNABLE):
             return  # whatever else is wrong with the store shows when it is opened here
         crashed = f"reading it ended a process with code {done.returncode}"

@@ -96,6 +96,10 @@ class Build:
         """The enabled sources of kind skills, in the order of the configuration."""
         return tuple(source for source in self.settings.sources if source.enabled and source.kind == "skills")
 
+    def source(self, name: str) -> Source:
+        """An enabled source by its name."""
+        return next(source for source in self.sources if source.name == name)
+
     @functools.cached_property
     def taxonomy(self) -> Taxonomy:
         """The category vocabulary."""

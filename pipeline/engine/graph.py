@@ -12,6 +12,7 @@ import os
 import runpy
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from doit.cmd_base import ModuleTaskLoader
@@ -29,6 +30,7 @@ from serve.errors import OperatorError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from types import ModuleType
 
     from doit.task import Task
 
@@ -58,37 +60,52 @@ def current_build() -> Build:
     return build if build is not None else Build(load_settings())
 
 
-def task(
-    build: Build,
-    run: Callable[..., None],
-    *arguments: object,
-    name: str | None = None,
-    reads: Sequence[Path] = (),
-    writes: Sequence[Path] = (),
-    settings: Sequence[str] = (),
-    current: Callable[[], bool] | bool | None = None,
-) -> TaskDict:
-    """A doit task: run(build, *arguments) when an input, a setting or a result is not what it was after the last run.
+class Tasks:
+    """Makes doit tasks of the modules in `pipeline.tasks`.
 
-    reads: files of earlier tasks. writes: its own files, checked by content. settings: digests of code and configuration.
-    current: a further condition for being up to date; False means that the task looks for itself each time.
+    Such a module has `run(build, *source)`, `settings(build, *source)` with the digests of code and configuration it depends
+    on, and, where a task must look beyond its files, `intact(build, *source)`.
     """
-    result: TaskDict = {
-        "actions": [(_guarded, [build, run, arguments])],
-        "file_dep": [str(path) for path in reads],
-        "targets": [str(path) for path in writes],
-        "uptodate": [_Unchanged(build, settings, writes)] + ([] if current is None else [_checked(current)]),
-        "verbosity": 2,
-    }
-    return {"name": name, **result} if name is not None else result
+
+    def __init__(self, build: Build) -> None:
+        self.build = build
+
+    def __call__(
+        self,
+        module: ModuleType,
+        source: str | None = None,
+        *,
+        reads: Sequence[Path] = (),
+        writes: Sequence[Path] = (),
+        after: Sequence[str] = (),
+    ) -> TaskDict:
+        """The task of a module for one source, or for all: it runs when an input, a setting or a result is not as it was.
+
+        reads: files of earlier tasks. writes: its own files, checked by content. after: tasks that have to come before it.
+        """
+        build = self.build
+        arguments = () if source is None else (source,)
+        checks: list[object] = [_Unchanged(build, module.settings(build, *arguments), writes)]
+        if hasattr(module, "intact"):
+            checks.append(_checked(partial(module.intact, build, *arguments)))
+        made: TaskDict = {
+            "actions": [(_guarded, [build, module.run, arguments])],
+            "file_dep": [str(path) for path in reads],
+            "targets": [str(path) for path in writes],
+            "task_dep": list(after),
+            "uptodate": checks,
+            "teardown": [build.settle],
+            "verbosity": 2,
+        }
+        return made if source is None else {"name": source, **made}
 
 
-def _checked(current: Callable[[], bool] | bool) -> Callable[[], bool]:
-    """The condition as doit asks it. One that cannot be answered is not met: the task then runs into the same error and tells it."""
+def _checked(current: Callable[[], bool]) -> Callable[[], bool]:
+    """A condition as doit asks it. One that cannot be answered is not met: the task then runs into the same error and tells it."""
 
     def check() -> bool:
         try:
-            return current if isinstance(current, bool) else current()
+            return current()
         except OperatorError:
             return False
 

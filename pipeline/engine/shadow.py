@@ -94,7 +94,7 @@ def run_steps(build: ShadowBuild) -> None:
 
     for source in build.sources:
         if not build.only or source.name in build.only:
-            tasks.scan.run(build, source)
+            tasks.scan.run(build, source.name)
         tasks.categorize.run(build, source.name)
     tasks.select.run(build)
     for source in build.sources:

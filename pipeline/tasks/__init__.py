@@ -4,6 +4,6 @@ These modules are imported by every build, also by one with nothing to do: what 
 they run.
 """
 
-from pipeline.tasks import card, categorize, descriptor, embed, hub, publish, scan, select, terms, tidy, upsert
+from pipeline.tasks import card, categorize, descriptor, embed, hub, publish, scan, select, terms, tidy, upsert, verify
 
-__all__ = ["card", "categorize", "descriptor", "embed", "hub", "publish", "scan", "select", "terms", "tidy", "upsert"]
+__all__ = ["card", "categorize", "descriptor", "embed", "hub", "publish", "scan", "select", "terms", "tidy", "upsert", "verify"]

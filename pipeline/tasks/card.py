@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from serve.contract import Record
 
 
-def settings() -> list[str]:
+def settings(_build: Build, _source: str) -> list[str]:
     """The digest of the step's code."""
     return [texts.code_digest("card")]
 

@@ -31,7 +31,7 @@ def identity_key(build: Build) -> str:
     )
 
 
-def settings(build: Build) -> list[str]:
+def settings(build: Build, _source: str) -> list[str]:
     """The embedder's identity."""
     return [identity_key(build)]
 

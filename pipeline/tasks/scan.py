@@ -51,23 +51,25 @@ class Read(NamedTuple):
     size: int
 
 
-def settings(build: Build, source: Source) -> list[str]:
+def settings(build: Build, name: str) -> list[str]:
     """Digests of the reader's code and of what the configuration says of the source."""
+    source = build.source(name)
     limits = build.settings.limits
     return [texts.code_digest("scan"), repr((source.path, source.include, source.exclude, limits.skill_bytes))]
 
 
-def current(build: Build, source: Source) -> bool | None:
-    """Never current, since only the walk can tell; but a source that was not asked for is left as it is."""
-    return None if build.only and source.name not in build.only else False
+def intact(build: Build, name: str) -> bool:
+    """False, since only the walk can tell; but a source that was not asked for is left as it is."""
+    return bool(build.only) and name not in build.only
 
 
-def run(build: Build, source: Source) -> None:
+def run(build: Build, name: str) -> None:
     """Bring the scan manifest and the list of problems of a source up to date."""
+    source = build.source(name)
     with build.report.timing("scan") as count:
         memory = _remembered(build, source)
         seen = _walk(build, source, memory)
-        token = files.digest(_pack.encode((settings(build, source), seen.skills, seen.problems)))
+        token = files.digest(_pack.encode((settings(build, name), seen.skills, seen.problems)))
         if memory.token == token and not memory.racy and memory.output == _output(build, source):
             count.reused += len(seen.skills)
             if seen.listed:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipeline.engine.build import Build
 
 
-def settings() -> list[str]:
+def settings(_build: Build, _source: str) -> list[str]:
     """The digest of the step's code."""
     return [texts.code_digest("terms")]
 

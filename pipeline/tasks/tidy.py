@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from pipeline.engine.build import Build
 
 
+def settings(build: Build) -> list[str]:
+    """The names of the sources: the cards of one that is gone have to go."""
+    return [source.name for source in build.sources]
+
+
 def intact(build: Build) -> bool:
     """Whether no folder of the catalog has gained or lost a file since the last time."""
     try:
