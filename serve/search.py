@@ -188,8 +188,8 @@ class Searcher:
     def _semantic(self, snapshot: Snapshot, text: str, mask: Mask | None) -> Lane:
         """The semantic lane's hits, or the reason why there are none: never a silent gap."""
         try:
-            require_same_space(snapshot.manifest.embedder, self._model().identity)
-            model = self._model()
+            model = self._model(snapshot.manifest.embedder.dimension)
+            require_same_space(snapshot.manifest.embedder, model.identity)
             vectors = np.stack([model.query(part) for part in semantic.parts(text)])
             return Lane(name="semantic", hits=self._nearest(snapshot, vectors, mask))
         except OperatorError as error:
@@ -202,9 +202,11 @@ class Searcher:
 
         return chroma.search(snapshot, vectors, ranking.POOL, mask, self.token)
 
-    def _model(self) -> Embedder:
+    def _model(self, dimension: int) -> Embedder:
+        """The embedder, opened once. Told the snapshot's dimension, an endpoint is not asked for it before the first query."""
         if self._embedder is None:
-            self._embedder = open_embedder(self.config)
+            told = None if self.config.kind == "builtin" else dimension or None
+            self._embedder = open_embedder(msgspec.structs.replace(self.config, dimension=self.config.dimension or told))
         return self._embedder
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import mmap
 import os
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,8 @@ class Snapshot:
         self.published_at = pointer.published_at
         self.manifest = _manifest(folder)
         self._check_sizes()
-        self._records = (folder / contract.RECORDS).open("rb")
-        self._descriptors = (folder / contract.DESCRIPTORS).open("rb")
+        self._records = _mapped(folder / contract.RECORDS)
+        self._descriptors = _mapped(folder / contract.DESCRIPTORS)
         self._records_index = self._array(contract.RECORDS_INDEX)
         self._descriptors_index = self._array(contract.DESCRIPTORS_INDEX)
         self.vectors: npt.NDArray[np.float32] = self._array(contract.VECTORS)  # type: ignore[assignment]  # by contract
@@ -64,11 +65,11 @@ class Snapshot:
 
     def record(self, row: int) -> Record:
         """The record of a row."""
-        return msgspec.json.decode(_line(self._records.fileno(), self._records_index, row), type=Record)
+        return msgspec.json.decode(_line(self._records, self._records_index, row), type=Record)
 
     def descriptor(self, row: int) -> Descriptor:
         """The descriptor of a row."""
-        return msgspec.json.decode(_line(self._descriptors.fileno(), self._descriptors_index, row), type=Descriptor)
+        return msgspec.json.decode(_line(self._descriptors, self._descriptors_index, row), type=Descriptor)
 
     def row_of(self, skill_id: str) -> int | None:
         """The row of an ID, or None."""
@@ -81,9 +82,8 @@ class Snapshot:
     @functools.cached_property
     def ids(self) -> list[str]:
         """All IDs in row order."""
-        data = (self.folder / contract.RECORDS).read_bytes()
         decoder = msgspec.json.Decoder(_OnlyId)
-        return [item.id for item in decoder.decode_lines(data)]
+        return [item.id for item in decoder.decode_lines(self._records[:])]
 
     def facet(self, name: str) -> dict[str, npt.NDArray[np.uint32]]:
         """Rows by value of a facet: source, state, category, native_in or name (casefolded)."""
@@ -94,21 +94,25 @@ class Snapshot:
         return np.frombuffer(self._facets.get(name, {}).get(value, b""), dtype="<u4")
 
     def close(self) -> None:
-        """Let go of the files. Arrays handed out stay valid until they are dropped."""
-        self._records.close()
-        self._descriptors.close()
+        """Let go of the files now. Arrays handed out stay valid until they are dropped."""
+        for data in (self._records, self._descriptors):
+            if isinstance(data, mmap.mmap):
+                data.close()
 
 
 class _OnlyId(msgspec.Struct):
     id: str
 
 
-def _line(descriptor: int, index: npt.NDArray[np.generic], row: int) -> bytes:
-    start, end = int(index[row]), int(index[row + 1])
-    if hasattr(os, "pread"):
-        return os.pread(descriptor, end - start, start)
-    os.lseek(descriptor, start, os.SEEK_SET)
-    return os.read(descriptor, end - start)
+def _mapped(path: Path) -> mmap.mmap | bytes:
+    """A file's bytes, mapped: they outlive the file's name, and go with the last who uses them."""
+    with path.open("rb") as file:
+        empty = os.fstat(file.fileno()).st_size == 0  # which cannot be mapped
+        return b"" if empty else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _line(data: mmap.mmap | bytes, index: npt.NDArray[np.generic], row: int) -> bytes:
+    return data[int(index[row]) : int(index[row + 1])]
 
 
 def _manifest(folder: Path) -> SnapshotManifest:

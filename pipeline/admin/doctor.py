@@ -185,6 +185,7 @@ def _index(build: Build) -> Check:
         snapshot = Live(build.paths.data).current()
     except NoIndexError as error:
         return Check("index", "warn", error.what, error.next_step)
+    snapshot.close()
     return Check("index", "ok", f"{len(snapshot)} skills, generation {snapshot.generation[:8]}")
 
 

@@ -14,16 +14,14 @@ if TYPE_CHECKING:
 
 
 def nodes(build: Build) -> list[Node]:
-    """All tasks in the order of dodo.py. Runs nothing, but looks at the sources. Raises LockedError while a build runs.
+    """All tasks of a build in the order of dodo.py. Runs nothing, but looks at the sources. Raises LockedError while a build runs.
 
     state: current (nothing to do), stale (would run), waiting (runs if what it needs turns out different).
     """
     build.writer()  # asking doit rewrites its cache, which a build at the same time would lose
-    found = states(build)
+    found = [node for node in states(build) if node.name != "verify"]  # which is current at no time, and part of no build
     with shadow(build, clean=False) as trial:
-        scanned = {
-            f"scan:{source.name}": _scans_alike(build, trial, number) for number, source in enumerate(build.sources)
-        }
+        scanned = {f"scan:{source.name}": _scans_alike(build, trial, source.name) for source in build.sources}
     settled: dict[str, str] = {}
     result = []
     for node in found:
@@ -37,17 +35,16 @@ def nodes(build: Build) -> list[Node]:
     return result
 
 
-def _scans_alike(build: Build, trial: ShadowBuild, number: int) -> bool:
+def _scans_alike(build: Build, trial: ShadowBuild, source: str) -> bool:
     """Whether a scan now would leave the manifests of a source as they are."""
     from pipeline.tasks import scan
 
-    source = build.sources[number]
     scan.run(trial, source)
     return all(
         _bytes(real) == _bytes(seen)
         for real, seen in (
-            (build.paths.manifest("scan", source.name), trial.paths.manifest("scan", source.name)),
-            (build.paths.problems(source.name), trial.paths.problems(source.name)),
+            (build.paths.manifest("scan", source), trial.paths.manifest("scan", source)),
+            (build.paths.problems(source), trial.paths.problems(source)),
         )
     )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipeline.engine import generation
+from pipeline.engine import generation, manifest
 from pipeline.engine.shadow import ShadowBuild, run_steps, shadow
 from serve import contract
 from serve.contract import Record
@@ -54,16 +54,40 @@ def verify(build: Build) -> dict[str, Any]:
     build.writer()
     findings = Findings()
     snapshot = _published(build, findings)
-    with shadow(build, clean=True) as clean:
-        run_steps(clean)
-        entries = _entries(clean)
+    try:
+        with shadow(build, clean=True) as clean:
+            _carry_over(build, clean, findings)
+            run_steps(clean)
+            _compare(clean, snapshot, findings)
+    finally:
         if snapshot is not None:
-            _compare_sources(clean, entries, snapshot, findings)
-        _compare_cards(clean, findings)
-        if snapshot is not None:
-            _compare_vectors(clean, entries, snapshot, findings)
-        _compare_store(clean, findings)
+            snapshot.close()
     return findings.as_dict()
+
+
+def _carry_over(build: Build, clean: ShadowBuild, findings: Findings) -> None:
+    """A source whose folder is away keeps what its last scan saw, as in a build; that this cannot be verified is a finding."""
+    from pipeline.model import Found
+
+    for source in build.sources:
+        if source.path.is_dir():
+            continue
+        rows = manifest.previous(build.paths.manifest("scan", source.name), Found)
+        manifest.store(clean.paths.manifest("scan", source.name), rows)
+        what = f"source {source.name}: {source.path} is not there, so none of its {len(rows)} skills can be verified"
+        findings.add("source", what)
+
+
+def _compare(clean: ShadowBuild, snapshot: Snapshot | None, findings: Findings) -> None:
+    from pipeline.tasks import assembly
+
+    entries = assembly.gather(clean)
+    if snapshot is not None:
+        _compare_sources(clean, entries, snapshot, findings)
+    _compare_cards(clean, findings)
+    if snapshot is not None:
+        _compare_vectors(clean, entries, snapshot, findings)
+    _compare_store(clean, findings)
 
 
 def _no_index(build: Build) -> OperatorError:
@@ -96,12 +120,6 @@ def _published(build: Build, findings: Findings) -> Snapshot | None:
         findings.add("snapshot", f"the published index cannot be opened: {getattr(error, 'what', error)}")
         return None
     return snapshot
-
-
-def _entries(clean: ShadowBuild) -> list[Entry]:
-    from pipeline.tasks import assembly
-
-    return assembly.gather(clean)
 
 
 def _compare_sources(clean: ShadowBuild, entries: list[Entry], snapshot: Snapshot, findings: Findings) -> None:

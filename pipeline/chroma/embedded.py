@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,13 +106,11 @@ class EmbeddedBackend:
         """IDs of the segments that Chroma knows; None when its database has another shape than the tested version's."""
         import sqlite3
 
-        database = sqlite3.connect(f"file:{self.path / DATABASE}?mode=ro", uri=True)
         try:
-            return {row[0] for row in database.execute("SELECT id FROM segments")}
+            with closing(sqlite3.connect(f"{(self.path / DATABASE).resolve().as_uri()}?mode=ro", uri=True)) as database:
+                return {row[0] for row in database.execute("SELECT id FROM segments")}
         except sqlite3.Error:
             return None
-        finally:
-            database.close()
 
     def _client(self) -> Engine:
         from pipeline.chroma import client

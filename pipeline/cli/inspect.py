@@ -10,6 +10,9 @@ from pipeline.cli.common import opened
 from serve.errors import ExitCode
 
 
+_DIGEST = 48  # characters of what a step left
+
+
 def print_version(*, as_json: bool) -> None:
     """The version of this program and of the contract it follows."""
     from importlib.metadata import PackageNotFoundError, version
@@ -61,9 +64,11 @@ def _fields(shown: dict[str, Any]) -> None:
 
 
 def _print_why(reasons: dict[str, Any]) -> None:
-    output.say(f"{output.styled(output.plain(reasons['name']), 'bold')}  {output.plain(reasons['id'])}")
+    name = f"{output.styled(output.plain(reasons['name']), 'bold')}  " if reasons["name"] else ""
+    output.say(f"{name}{output.plain(reasons['id'])}")
     status = f"{reasons['status']}: {reasons['reason']}" if reasons["reason"] else reasons["status"]
     _line("status", status)
+    _line("next", reasons["next"])
     for key in ("winner", "duplicates", "native_in"):
         _line(key.replace("_", " "), reasons[key])
     for category, rules in _by_category(reasons["evidence"]).items():
@@ -99,5 +104,5 @@ def _happened(row: dict[str, Any]) -> str:
     if not row["changed"]:
         return f"{how}, the same result"
     if not row["before"]:
-        return f"{how}, new: {row['after'][:40]}"
-    return f"{how}: {row['before'][:40]} → {row['after'][:40] or 'gone'}"
+        return f"{how}, new: {row['after'][:_DIGEST]}"
+    return f"{how}: {row['before'][:_DIGEST]} → {row['after'][:_DIGEST] or 'gone'}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipeline.cli import output
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _LONGEST_LINE = 1 << 20  # bytes of a line of --stdin; a query has at most 20,000 characters
 _SHOWN = 198  # characters of a description
+_BEGIN = "run `retrieval init`, then `retrieval build`"
 
 
 class Filters(NamedTuple):
@@ -39,15 +41,16 @@ def search(query: str, filters: Filters, config: str, *, explain: bool, stdin: b
         raise _unusable("a query and --stdin exclude each other", "give one of the two")
     chosen = settings(config, with_sources=False)
     _check_harness(filters.harness)
-    searcher = _searcher(chosen)
-    if stdin:
-        return _stream(searcher, filters, explain=explain)
+    with _searching(chosen) as searcher:
+        if stdin:
+            return _stream(searcher, filters, explain=explain)
+        return _one(searcher, query, filters, explain=explain, as_json=as_json)
+
+
+def _one(searcher: Searcher, query: str, filters: Filters, *, explain: bool, as_json: bool) -> int:
     from serve.search import Query
 
-    try:
-        answer = searcher.answer(Query(query, **filters._asdict(), explain=explain))
-    except NoIndexError as error:
-        raise error if chosen.config_file else _nothing_yet(error) from None
+    answer = searcher.answer(Query(query, **filters._asdict(), explain=explain))
     if as_json:
         output.emit(answer.as_dict())
     else:
@@ -55,11 +58,22 @@ def search(query: str, filters: Filters, config: str, *, explain: bool, stdin: b
     return int(ExitCode.OK)
 
 
-def _searcher(chosen: Settings) -> Searcher:
+@contextmanager
+def _searching(chosen: Settings) -> Iterator[Searcher]:
+    """What answers, for the length of a block; who has no configuration either is told to begin with that."""
     from pipeline.engine import wiring
     from serve.search import Searcher
 
-    return Searcher(chosen.data_dir, wiring.embedder_config(chosen), chosen.chroma.token)
+    searcher = Searcher(chosen.data_dir, wiring.embedder_config(chosen), chosen.chroma.token)
+    try:
+        yield searcher
+    except NoIndexError as error:
+        if chosen.config_file:
+            raise
+        raise NoIndexError(error.what, where=error.where, next_step=_BEGIN) from None
+    finally:
+        with suppress(OperatorError):  # no index, nothing to close
+            searcher.live.current().close()
 
 
 def _quiet_threads() -> None:
@@ -72,10 +86,6 @@ def _check_harness(name: object) -> None:
     """A harness that nobody knows would filter nothing, and look as if it had."""
     if isinstance(name, str) and name and name not in HARNESSES:
         raise _unusable(f"there is no harness `{name}`", f"use one of: {', '.join(HARNESSES)}")
-
-
-def _nothing_yet(error: NoIndexError) -> NoIndexError:
-    return NoIndexError(error.what, where=error.where, next_step="run `retrieval init`, then `retrieval build`")
 
 
 def _stream(searcher: Searcher, filters: Filters, *, explain: bool) -> int:

@@ -70,10 +70,11 @@ class Paths:
 class Build:
     """Everything a step's task works with. One run at a time; `only` limits scanning to some sources by name.
 
-    dry: nothing outside `paths.build` is written and nothing is embedded (see `pipeline.engine.shadow`).
+    rebuild_store: the vector store is begun anew, from kept vectors. dry: nothing outside `paths.build` is written and nothing is embedded (see `pipeline.engine.shadow`).
     """
 
     dry = False
+    rebuild_store = False
 
     def __init__(
         self, settings: Settings, progress: Progress | None = None, only: frozenset[str] = frozenset()
@@ -203,6 +204,8 @@ class Build:
     def close(self) -> None:
         """Close databases and give the lock back."""
         self.progress.close()
+        if "embedder" in self.__dict__:  # opened by whoever first asked for it
+            self.embedder.close()
         self.memo.close()
         self.lineage.close()
         self.lock.release()

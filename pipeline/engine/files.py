@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -94,10 +95,14 @@ def sync(path: Path) -> None:
 
 
 def sweep_parts(folder: Path) -> int:
-    """Remove what killed writers left behind below `folder`; returns how many files went. Only under the writer lock."""
-    gone = 0
-    for part in folder.rglob(f"{PART}*"):
-        if part.is_file():
+    """Remove what killed writers left behind below `folder`, unfinished folders included; returns how many went.
+
+    Only under the writer lock.
+    """
+    parts = sorted(folder.rglob(f"{PART}*"))
+    for part in parts:
+        if part.is_dir() and not part.is_symlink():
+            shutil.rmtree(part)
+        else:
             part.unlink(missing_ok=True)
-            gone += 1
-    return gone
+    return len(parts)

@@ -78,9 +78,11 @@ class GenerationWriter:
         files.sync(self.folder)
         faults.reach("generation:complete")
         target = self.root / generation
-        if target.exists():
-            shutil.rmtree(target)  # the same content, perhaps damaged since: what was just written is sound
-        os.replace(self.folder, target)
+        if target.is_dir():  # the same content, perhaps damaged since, and perhaps being read: file by file, so that none is ever missing
+            for name in (*self.entries, contract.MANIFEST):
+                os.replace(self.folder / name, target / name)
+        else:
+            os.replace(self.folder, target)
         return generation
 
     def abandon(self) -> None:

@@ -228,7 +228,8 @@ def _preflight(build: Build) -> None:
 def run(build: Build, tasks: Sequence[str] = ("publish",)) -> None:
     """Bring tasks up to date under the writer lock. Raises the first error a task met; the account is in build.report."""
     build.writer()
-    files.sweep_parts(build.paths.build)
+    if build.lock.inherited:
+        files.sweep_parts(build.paths.data)
     _preflight(build)
     namespace = load_dodo(build)
     crashes: list[BaseFail] = []

@@ -42,11 +42,13 @@ class WriterLock:
     """The right to write in a data directory.
 
     path: the lock file; who holds it stands in `<path>.holder` as JSON (pid, command, since), written after locking.
+    inherited: whether the holder before died without giving it back, so that unfinished files of its may lie about.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.holder_path = path.with_name(path.name + ".holder")
+        self.inherited = False
         self._file: IO[str] | None = None
 
     @property
@@ -67,6 +69,7 @@ class WriterLock:
                 raise LockedError(self.path, self.holder(), timeout)
             time.sleep(0.05)
         self._file = file
+        self.inherited = self.holder_path.exists()
         holder = {"pid": os.getpid(), "command": " ".join(sys.argv)[:200], "since": time.time()}
         self.holder_path.write_text(json.dumps(holder), encoding="utf-8")
 

@@ -32,7 +32,7 @@ def embedder_config(settings: Settings) -> EmbedderConfig:
         retries=chosen.retries,
         query_prefix=chosen.query_prefix,
         passage_prefix=chosen.passage_prefix,
-        cache_dir=chosen.cache,
+        cache_dir=chosen.cache or (settings.data_dir / "models" if chosen.kind == "builtin" else None),
     )
 
 

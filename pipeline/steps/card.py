@@ -126,4 +126,4 @@ def _items(title: str, texts: Iterable[str]) -> list[str]:
 
 
 def _short_digest(text: str) -> str:
-    return blake3(text.encode("utf-8", "surrogatepass")).hexdigest(length=4)
+    return blake3(text.encode("utf-8", "surrogatepass")).hexdigest(length=8)

@@ -77,8 +77,10 @@ def run(build: Build, name: str) -> None:
             build.report.problems += manifest.load(build.paths.problems(source.name), Problem)
             return
         lost = _lost(source, seen)
-        rows, problems = _kept(build, source, lost) if lost else _rows(build, source, seen, memory)
+        rows, problems, marks = _kept(build, source, lost) if lost else _rows(build, source, seen, memory)
         manifest.store(build.paths.manifest("scan", source.name), rows)
+        if marks is not None:  # after the rows: marks of files beside rows from before they changed would vouch for those
+            files.write(_signature_path(build, source), _pack.encode(marks))
         problems.sort(key=lambda row: (row.where, row.kind))
         manifest.store_lines(build.paths.problems(source.name), problems)
         build.report.problems += problems
@@ -99,8 +101,10 @@ def _walk(build: Build, source: Source, memory: Memory) -> Walk:
     )
 
 
-def _rows(build: Build, source: Source, seen: Walk, memory: Memory) -> tuple[list[Found], list[Problem]]:
-    """Manifest rows of all skills that can be read, and the problems of the walk and of reading."""
+def _rows(
+    build: Build, source: Source, seen: Walk, memory: Memory
+) -> tuple[list[Found], list[Problem], dict[str, str] | None]:
+    """Manifest rows of all skills that can be read, the problems of the walk and of reading, and the signatures by folder."""
     problems = list(seen.problems)
     old = manifest.previous(build.paths.manifest("scan", source.name), Found)
     marks = {item.folder: files.digest(_pack.encode(item)) for item in seen.skills}
@@ -118,10 +122,9 @@ def _rows(build: Build, source: Source, seen: Walk, memory: Memory) -> tuple[lis
         ran |= computed
     for row in problems:
         marks.pop(_folder_of(row, seen), None)
-    files.write(_signature_path(build, source), _pack.encode(marks))
     before, after = ({row.id: f"{row.digest[:12]} {row.package_digest[:12]}" for row in side} for side in (old, rows))
     build.record("scan", before, after, ran)
-    return rows, problems
+    return rows, problems, marks
 
 
 def _lost(source: Source, seen: Walk) -> Problem | None:
@@ -129,11 +132,13 @@ def _lost(source: Source, seen: Walk) -> Problem | None:
     return next((row for row in seen.problems if row.kind in _LOST and Path(row.where) == source.path), None)
 
 
-def _kept(build: Build, source: Source, lost: Problem) -> tuple[list[Found], list[Problem]]:
-    """What the last scan saw, kept: a folder that is away for a while (a disk, a share) is not a library that was emptied."""
+def _kept(
+    build: Build, source: Source, lost: Problem
+) -> tuple[list[Found], list[Problem], dict[str, str] | None]:
+    """What the last scan saw, its signatures too: a folder that is away for a while (a disk, a share) was not emptied."""
     rows = manifest.previous(build.paths.manifest("scan", source.name), Found)
     note = f"{lost.what}; its {len(rows)} skills are kept as they were last seen" if rows else lost.what
-    return rows, [msgspec.structs.replace(lost, what=note)]
+    return rows, [msgspec.structs.replace(lost, what=note)], None
 
 
 _LOST = frozenset({"source_missing", "not_a_folder", "unreadable"})

@@ -18,7 +18,7 @@ from pipeline.tasks import embed, texts
 from serve.errors import UnreachableError
 
 if TYPE_CHECKING:
-    from pipeline.chroma import Rows
+    from pipeline.chroma import Outcome, Rows, Store
     from pipeline.chroma.config import ChromaConfig
     from pipeline.engine.build import Build
 
@@ -56,50 +56,78 @@ def run(build: Build) -> None:
     entries = gather(build)
     wanted = row_keys(entries)
     with build.report.timing("upsert") as count:
-        held = _trusted(build)
+        held = {} if build.rebuild_store else _trusted(build)
         todo = plan(wanted, held or {})
         if build.dry:
             count.executed, count.removed = len(todo.put), len(todo.drop)
             return
         _stamp_path(build).unlink(missing_ok=True)
-        if held is not None and build.chroma.mode == "embedded" and len(todo.put) <= BATCH:
+        if held and build.chroma.mode == "embedded" and len(todo.put) <= BATCH:
             ready = rows(build, [entries[key] for key in todo.put], wanted)
-            build.later(_Writing(build, wanted, held, lambda _ids: ready))
+            build.later(_Writing(build, entries, wanted, held, ready))
             return
         build.progress.begin("upsert", len(todo.put))
-        writing = _Writing(build, wanted, held, lambda ids: rows(build, [entries[key] for key in ids], wanted))
+        writing = _Writing(build, entries, wanted, held)
         writing.work()
         writing.finish()
+
+
+class _MoreNeededError(Exception):
+    """The store did not hold what it was thought to hold: other rows than those made ready have to be written."""
 
 
 class _Writing:
     """Reconciling the store: `work` speaks to Chroma alone, `finish` keeps the account."""
 
     def __init__(
-        self, build: Build, wanted: Mapping[str, str], held: Mapping[str, str] | None, load: Callable[[Sequence[str]], Rows]
+        self,
+        build: Build,
+        entries: Mapping[str, Entry],
+        wanted: Mapping[str, str],
+        held: Mapping[str, str] | None,
+        ready: Rows | None = None,
     ) -> None:
         self.build = build
+        self.entries = entries
         self.wanted = wanted
         self.held = held
-        self.load = load
+        self.ready = ready
         self.identity = embed.identity_key(build)
+        self.outcome: Outcome | None = None
+        self.notices: list[str] = []
         self.stamp = files.key(*(f"{key} {value}" for key, value in sorted(wanted.items())))
 
     def work(self) -> None:
         """Open the store, bring it to what is wanted, and close it."""
-        from pipeline.chroma import open_store, reconcile
+        from pipeline.chroma import StoreDamagedError, open_store, reconcile
 
-        with open_store(self.build.chroma, self.identity) as store:
-            self.outcome = reconcile(
-                store, self.wanted, self.load, self.stamp, held=self.held, advance=self._advance
-            )
-            self.notices = list(store.notices)
+        try:
+            with open_store(self.build.chroma, self.identity) as store:
+                if self.build.rebuild_store:
+                    store.start_over(StoreDamagedError("a rebuild was asked for", where=store.where))
+                    self.held = {}
+                self.outcome = reconcile(
+                    store, self.wanted, self._load, self.stamp, held=self.held, advance=self._advance
+                )
+                self.notices = list(store.notices)
+        except _MoreNeededError:
+            self.ready, self.held = None, None  # `finish` does it again, where rows can be made
+
+    def _load(self, ids: Sequence[str]) -> Rows:
+        if self.ready is None:
+            return rows(self.build, [self.entries[key] for key in ids], self.wanted)
+        if list(ids) != list(self.ready.ids):
+            raise _MoreNeededError
+        return self.ready
 
     def _advance(self, done: int) -> None:
         self.build.progress.advance("upsert", done)
 
     def finish(self) -> None:
         """Write ledger and stamp, counts and lineage."""
+        if self.outcome is None:
+            self.work()
+        assert self.outcome is not None  # noqa: S101 - work either set it or raised
         build, todo = self.build, self.outcome.plan
         build.report.notes += self.notices
         build.report.notes += [f"removed collection {name} of an earlier embedder" for name in self.outcome.retired]
@@ -115,7 +143,7 @@ class _Writing:
 
 def intact(build: Build) -> bool:
     """Whether nobody has touched the store since this build wrote it. Raises UnreachableError when a server is down."""
-    return _trusted(build) is not None
+    return not build.rebuild_store and _trusted(build) is not None
 
 
 def gather(build: Build) -> dict[str, Entry]:
@@ -179,29 +207,37 @@ def describe(build: Build) -> str:
 
 def disagreements(build: Build, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str]]:
     """What in the store is not as the manifests say: (part, sentence) pairs; part is row or vector."""
-    import numpy as np
-
-    from pipeline.chroma import open_store
-    from pipeline.chroma.store import BATCH
+    from pipeline.chroma import StoreDamagedError, open_store
 
     wanted = row_keys(entries)
-    with untouched(build.chroma) as config, open_store(config, embed.identity_key(build)) as store:
-        for notice in store.notices:
-            yield "row", notice
-        held = store.held()
-        for skill in sorted(held.keys() - wanted.keys()):
-            yield "row", f"{skill} is in the store, but no source has it"
-        for skill in sorted(wanted.keys() - held.keys()):
-            yield "row", f"{skill} is missing from the store"
-        both = sorted(wanted.keys() & held.keys())
-        for start in range(0, len(both), BATCH):
-            ids = both[start : start + BATCH]
-            expected, found = rows(build, [entries[key] for key in ids], wanted), store.fetch(ids)
-            for place, skill in enumerate(ids):
-                if (expected.metadatas[place], expected.documents[place]) != (found.metadatas[place], found.documents[place]):
-                    yield "row", f"{skill}: its row in the store is not the one that was written"
-                if not np.allclose(expected.vectors[place], found.vectors[place], atol=1e-5):
-                    yield "vector", f"{skill}: its vector in the store is not the one that was computed"
+    try:
+        with untouched(build.chroma) as config, open_store(config, embed.identity_key(build), repair=False) as store:
+            store.check()
+            held = store.held()
+            for skill in sorted(held.keys() - wanted.keys()):
+                yield "row", f"{skill} is in the store, but no source has it"
+            for skill in sorted(wanted.keys() - held.keys()):
+                yield "row", f"{skill} is missing from the store"
+            yield from _differing(build, entries, wanted, sorted(wanted.keys() & held.keys()), store)
+    except StoreDamagedError as error:
+        yield "row", f"the vector store is damaged: {error.what}"
+
+
+def _differing(
+    build: Build, entries: Mapping[str, Entry], wanted: Mapping[str, str], skills: Sequence[str], store: Store
+) -> Iterator[tuple[str, str]]:
+    import numpy as np
+
+    from pipeline.chroma.store import BATCH
+
+    for start in range(0, len(skills), BATCH):
+        ids = skills[start : start + BATCH]
+        expected, found = rows(build, [entries[key] for key in ids], wanted), store.fetch(ids)
+        for place, skill in enumerate(ids):
+            if (expected.metadatas[place], expected.documents[place]) != (found.metadatas[place], found.documents[place]):
+                yield "row", f"{skill}: its row in the store is not the one that was written"
+            if not np.allclose(expected.vectors[place], found.vectors[place], atol=1e-5):
+                yield "vector", f"{skill}: its vector in the store is not the one that was computed"
 
 
 @contextmanager

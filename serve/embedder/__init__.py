@@ -123,7 +123,7 @@ def open_embedder(config: EmbedderConfig) -> Embedder:
 
         return BuiltinEmbedder(config)
     if config.kind == "fastembed":
-        from serve.embedder.fastembed import FastembedEmbedder  # takes more than a second
+        from serve.embedder.fastembed import FastembedEmbedder  # takes half a second to import
 
         return FastembedEmbedder(config)
     from serve.embedder.endpoint import EndpointEmbedder  # loads numpy and the HTTP client

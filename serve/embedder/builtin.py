@@ -1,6 +1,6 @@
 """The embedder that comes along: all-MiniLM-L6-v2, run directly with onnxruntime and tokenizers.
 
-No hub, no server, and none of fastembed's second of imports; docs/adr/0003-default-embedding-model.md has the numbers.
+No hub, no server, and none of fastembed's half second of imports; docs/adr/0003-default-embedding-model.md has the numbers.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class FastembedEmbedder:
 def _load(config: EmbedderConfig) -> Any:
     """The model, single-threaded: `in_order` runs several texts side by side."""
     try:
-        from fastembed import TextEmbedding  # an optional package that takes a second to import
+        from fastembed import TextEmbedding  # an optional package that takes half a second to import
         from loguru import logger  # comes with fastembed
     except ImportError as error:
         raise EmbedderError(

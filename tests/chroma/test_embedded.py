@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from pipeline.chroma import Store, bindings, collection_name, fingerprint, open_store
+from pipeline.chroma import Store, bindings, collection_name, fingerprint, open_store, reconcile
 from pipeline.chroma.embedded import EmbeddedBackend
 from serve.errors import OperatorError
 from tests.chroma.support import EMBEDDER, OTHER_EMBEDDER, assert_equal, folder, keys, python, rows, vector, wanted
@@ -180,12 +180,11 @@ def test_a_path_that_is_a_file_is_an_error_that_names_it(tmp_path):
 
 
 def test_a_folder_name_with_odd_characters_works(tmp_path):
-    odd = folder(tmp_path / "a b?c#d%e ü")
-    with open_store(odd, EMBEDDER) as store:
-        store.put(rows(keys(300)))
-        store.set_stamp("s")
-    with open_store(odd, OTHER_EMBEDDER) as store:
-        store.set_stamp("s")
-        assert store.retire() == (collection_name("mine", EMBEDDER),)
-    with open_store(odd, OTHER_EMBEDDER) as store:
-        assert store.collections() == [collection_name("mine", OTHER_EMBEDDER)]
+    root = tmp_path / "a b?c#d%e ü"
+    odd = folder(root)
+    for embedder in (EMBEDDER, OTHER_EMBEDDER):
+        with open_store(odd, embedder) as store:
+            reconcile(store, wanted(keys(300)), rows, "s")
+            assert store.collections() == [collection_name("mine", embedder)]
+    assert len([item for item in root.iterdir() if item.is_dir()]) == 1
+    assert list(tmp_path.iterdir()) == [root]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 
 from pipeline.cli import run
 from tests.world import World
+
+PERSONAL = ("HERMES_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 
 Command = Callable[..., "Ended"]
 
@@ -75,7 +78,11 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> World:
     text = world.config.read_text(encoding="utf-8")
     own = text.index('name = "own"')
     world.config.write_text(text[:own] + text[own:].replace('state = "cold"', 'state = "native"', 1), encoding="utf-8")
-    done = world.run("build")
+    with pytest.MonkeyPatch.context() as context:
+        for name in [name for name in os.environ if name in PERSONAL or name.startswith("RETRIEVAL_")]:
+            context.delenv(name)
+        done = world.run("build", HOME=str(world.root))
+        done = world.run("build", HOME=str(world.root))  # the second scan reads once more what is as young as the first
     assert done.returncode == 3, done.stdout + done.stderr
     return world
 

@@ -108,32 +108,36 @@ def test_a_batch_that_was_computed_and_not_kept_is_all_that_is_embedded_again(cr
 
 @pytest.mark.parametrize("kills", [3, pytest.param(RANDOM, marks=pytest.mark.long)])
 def test_builds_killed_at_any_moment_of_a_long_history_are_completed_by_the_next(crash: Crash, kills: int) -> None:
-    chance = random.Random(kills)
-    lasts = 1.0
-    for version in range(2, 2 + kills):
+    strike = Strike(crash, seed=kills)
+    for version in range(2, 2 + 3 * kills):
         crash.write(version)
-        hit: list[float] = []
-
-        def kill(hit: list[float] = hit) -> None:
-            hit.append(_kill_at_random(crash, chance, lasts))
-
-        crash.check_recovery(crash.world.generation, kill)
-        lasts = hit[0]
+        crash.check_recovery(crash.world.generation, strike)
+        if strike.hits == kills:
+            return
+    pytest.fail(f"only {strike.hits} builds could be killed before they ended")
 
 
-def _kill_at_random(crash: Crash, chance: random.Random, lasts: float) -> float:
-    """Kill a build some way into it, `lasts` being about as long as one takes. Returns how long one takes, as seen here."""
-    process = crash.start()
-    begun = time.monotonic()
-    try:
-        process.wait(timeout=lasts * chance.uniform(0.15, 0.95))
-    except subprocess.TimeoutExpired:
-        process.kill()
-    else:
-        lasts = time.monotonic() - begun  # it was faster than thought
-    said, complained = process.communicate(timeout=60)
-    assert process.returncode in {0, -signal.SIGKILL}, said + complained
-    return lasts
+class Strike:
+    """Kills builds some way into them. hits: how many had not ended by then."""
+
+    def __init__(self, crash: Crash, seed: int) -> None:
+        self.crash = crash
+        self.chance = random.Random(seed)
+        self.lasts = 1.0  # seconds that a build takes, as far as is known
+        self.hits = 0
+
+    def __call__(self) -> None:
+        process = self.crash.start()
+        begun = time.monotonic()
+        try:
+            process.wait(timeout=self.lasts * self.chance.uniform(0.15, 0.95))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        else:
+            self.lasts = time.monotonic() - begun  # it was faster than thought
+        said, complained = process.communicate(timeout=60)
+        assert process.returncode in {0, -signal.SIGKILL}, said + complained
+        self.hits += process.returncode == -signal.SIGKILL
 
 
 def test_every_named_point_of_the_code_is_killed_at() -> None:

@@ -157,12 +157,12 @@ def test_a_skill_whose_name_is_invisible_is_shown_by_its_folder():
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_a_path_is_safe_on_every_system(source, folder):
     path = card.card_path(f"{source}:{folder}")
-    assert re.fullmatch(r"skills/[a-z0-9-]{1,60}/[a-z0-9-]{1,60}-[0-9a-f]{8}\.md", path)
+    assert re.fullmatch(r"skills/[a-z0-9-]{1,60}/[a-z0-9-]{1,60}-[0-9a-f]{16}\.md", path)
     assert ".." not in PurePosixPath(path).parts
 
 
 def test_a_path_depends_on_the_id_alone_and_tells_ids_apart():
-    assert card.card_path("library:tools/pdf") == "skills/library/pdf-e064d19d.md"
+    assert card.card_path("library:tools/pdf") == "skills/library/pdf-e064d19de8ce3b83.md"
     same_slug = {card.card_path(f"my{sign}skills:pdf") for sign in " -_.!"}
     assert len(same_slug) == 5
     assert len({card.card_path(f"library:{number}/pdf") for number in range(3_000)}) == 3_000
