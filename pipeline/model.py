@@ -6,6 +6,8 @@ import msgspec
 
 from serve.contract import Record
 
+Packed = bytes  # under a name of its own: `Found` has a field called bytes
+
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Something in a source that could not be indexed. The rest of the source is indexed all the same."""
@@ -43,7 +45,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
 
     Paths are absolute; `folder` is relative to the source and "/"-separated. `key` names the memoised Reading, `reading`
     is the digest of that Reading's content: a step that works on the Reading is keyed by it, so that a reader's change
-    which changes no reading stops here.
+    which changes no reading stops here. `sketch` holds the smallest hashes of the Reading's, see `pipeline.steps.select.packed`.
     """
 
     id: str
@@ -60,7 +62,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     reading: str
     body_digest: str
     body_chars: int
-    sketch: tuple[int, ...]
+    sketch: Packed
     package_digest: str
     files: int
     bytes: int

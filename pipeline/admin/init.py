@@ -44,7 +44,7 @@ def write_config(
         return target, []
     chosen = [_folder(folder, lookup) for folder in folders] or [str(resources.bundled(_EXAMPLES))]
     blocks = _blocks(list(dict.fromkeys(chosen)), lookup)
-    files.write(target, _text(blocks, str(target)))
+    files.write(target, _text(blocks))
     return target, blocks
 
 
@@ -73,7 +73,8 @@ def _folder(text: str, lookup: Lookup) -> str:
         raise OperatorError(
             "there is no such folder", where=path, next_step="name a folder of skills", code=ExitCode.USAGE
         )
-    return path
+    # Raises ConfigError for a name that sources.toml could not be read with again.
+    return absolute(path, str(lookup.machine.cwd), lookup.machine.os_name, "the command line")
 
 
 def _expanded(text: str, lookup: Lookup, where: str) -> str:
@@ -120,25 +121,12 @@ def _name(base: str, taken: Sequence[str]) -> str:
     return name
 
 
-def _text(blocks: Sequence[Mapping[str, str]], where: str) -> bytes:
+def _text(blocks: Sequence[Mapping[str, str]]) -> bytes:
     lines = [_HEADER, _STATES]
     for block in blocks:
         lines.append("\n[[sources]]\n")
         for key, value in block.items():
             # In a path a dollar sign begins a variable and stands for itself when doubled.
             text = value.replace("$", "$$").replace("%", "%%" if os.name == "nt" else "%") if key == "path" else value
-            lines.append(f"{key} = {value if key == 'profiles' else _quoted(text)}\n")
-    try:
-        return "".join(lines).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise OperatorError(
-            "a folder's name is not UTF-8, and sources.toml can hold nothing else",
-            where=where,
-            next_step="rename the folder, or reach it by a link",
-            code=ExitCode.USAGE,
-        ) from error
-
-
-def _quoted(text: str) -> str:
-    """A TOML string: JSON's, but for the one control character that JSON lets stand."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+            lines.append(f"{key} = {value if key == 'profiles' else json.dumps(text, ensure_ascii=False)}\n")
+    return "".join(lines).encode("utf-8")

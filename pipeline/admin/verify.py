@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipeline.engine import generation, manifest
+from pipeline.engine import generation
 from pipeline.engine.shadow import ShadowBuild, run_steps, shadow
 from serve import contract
 from serve.contract import Record
@@ -34,6 +34,7 @@ class Findings:
     def __init__(self) -> None:
         self.rows: list[dict[str, str]] = []
         self.checked: dict[str, int] = {}
+        self.in_store = 0
 
     def add(self, part: str, what: str) -> None:
         """One disagreement. part: source, card, row, vector or snapshot."""
@@ -41,22 +42,30 @@ class Findings:
 
     def as_dict(self) -> dict[str, Any]:
         """What `verify --json` prints; at most 1,000 disagreements are listed, all are counted."""
-        return {"disagreements": self.rows[:_LIMIT], "count": len(self.rows), "checked": self.checked}
+        # An ordinary build trusts a row that bears the right key; only a store begun anew forgets what was done to its rows.
+        remedy = "run `retrieval build --rebuild-store`" if self.in_store else "run `retrieval build`"
+        return {
+            "disagreements": self.rows[:_LIMIT],
+            "count": len(self.rows),
+            "checked": self.checked,
+            "next": f"{remedy}, then verify again" if self.rows else "",
+        }
 
 
 def verify(build: Build) -> dict[str, Any]:
     """Compare sources, catalog, store and snapshot. Changes none of them; no build runs meanwhile.
 
-    Raises NoIndexError or ContractError without an index that this program can read, LockedError while another run writes.
+    Raises NoIndexError or ContractError without an index that this program can read, LockedError while another run writes,
+    OperatorError when the folder of a source is away.
     """
     if generation.current(build.paths.snapshots) is None:
         raise _no_index(build)
+    _check_folders(build)
     build.writer()
     findings = Findings()
     snapshot = _published(build, findings)
     try:
         with shadow(build, clean=True) as clean:
-            _carry_over(build, clean, findings)
             run_steps(clean)
             _compare(clean, snapshot, findings)
     finally:
@@ -65,17 +74,15 @@ def verify(build: Build) -> dict[str, Any]:
     return findings.as_dict()
 
 
-def _carry_over(build: Build, clean: ShadowBuild, findings: Findings) -> None:
-    """A source whose folder is away keeps what its last scan saw, as in a build; that this cannot be verified is a finding."""
-    from pipeline.model import Found
-
+def _check_folders(build: Build) -> None:
+    """A build keeps the skills of a source whose folder is away; to verify them there must be something to read."""
     for source in build.sources:
-        if source.path.is_dir():
-            continue
-        rows = manifest.previous(build.paths.manifest("scan", source.name), Found)
-        manifest.store(clean.paths.manifest("scan", source.name), rows)
-        what = f"source {source.name}: {source.path} is not there, so none of its {len(rows)} skills can be verified"
-        findings.add("source", what)
+        if not source.path.is_dir():
+            raise OperatorError(
+                f"source {source.name} cannot be verified: the folder {source.path} is not there",
+                where=source.where,
+                next_step="create or mount it, correct the path, or set enabled = false",
+            )
 
 
 def _compare(clean: ShadowBuild, snapshot: Snapshot | None, findings: Findings) -> None:
@@ -212,4 +219,5 @@ def _compare_store(clean: ShadowBuild, findings: Findings) -> None:
     entries = upsert.gather(clean)
     for part, what in upsert.disagreements(clean, entries):
         findings.add(part, what)
+        findings.in_store += 1
     findings.checked["rows"] = len(entries)

@@ -35,6 +35,9 @@ Wait = Annotated[
         show_default=False,
     ),
 ]
+RebuildStore = Annotated[
+    bool, typer.Option("--rebuild-store", help="Begin the vector store anew, from the vectors that are kept.")
+]
 SkillId = Annotated[str, typer.Argument(metavar="ID", help="The skill's exact ID, SOURCE:FOLDER.")]
 Repeated = "(repeatable)."
 
@@ -79,6 +82,7 @@ def init(
 def build(
     sources: Sources = None,
     dry_run: DryRun = False,
+    rebuild_store: RebuildStore = False,
     wait: Wait = None,
     config: ConfigOption = "",
     as_json: JsonFlag = False,
@@ -88,23 +92,24 @@ def build(
     It may be interrupted or killed at any moment: the index stays as it was, and the next build goes on from what was
     finished. With SOURCES the others stay as they were last seen. sync is the same command.
     """
-    from pipeline.cli.build import build
+    from pipeline.cli.build import How, build
 
-    return build(sources or [], config, dry_run=dry_run, wait=wait, as_json=as_json)
+    return build(sources or [], config, How(dry_run, rebuild_store, wait), as_json=as_json)
 
 
 @app.command(hidden=True)
 def sync(
     sources: Sources = None,
     dry_run: DryRun = False,
+    rebuild_store: RebuildStore = False,
     wait: Wait = None,
     config: ConfigOption = "",
     as_json: JsonFlag = False,
 ) -> int:
     """The same as build."""
-    from pipeline.cli.build import build
+    from pipeline.cli.build import How, build
 
-    return build(sources or [], config, dry_run=dry_run, wait=wait, as_json=as_json)
+    return build(sources or [], config, How(dry_run, rebuild_store, wait), as_json=as_json)
 
 
 @app.command(short_help="Find skills for what you need.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -25,14 +25,23 @@ _PENDING = {
 }
 
 
-def build(sources: Sequence[str], config: str, *, dry_run: bool, wait: float | None, as_json: bool) -> int:
-    """Build, or with dry_run show what a build would do. Returns the exit code."""
-    if wait is not None and math.isnan(wait):
+class How(NamedTuple):
+    """How to build. wait: seconds for another run to finish, None for the setting's."""
+
+    dry_run: bool = False
+    rebuild_store: bool = False
+    wait: float | None = None
+
+
+def build(sources: Sequence[str], config: str, how: How, *, as_json: bool) -> int:
+    """Build, or show what a build would do. Returns the exit code."""
+    if how.wait is not None and math.isnan(how.wait):
         raise OperatorError("--wait is not a number", next_step="give it seconds", code=ExitCode.USAGE)
     with opened(config, only=sources, quiet=as_json) as run:
-        if dry_run:
+        run.rebuild_store = how.rebuild_store
+        if how.dry_run:
             return _foresee(run, as_json=as_json)
-        run.lock.acquire(run.settings.lock_timeout if wait is None else wait)
+        run.lock.acquire(run.settings.lock_timeout if how.wait is None else how.wait)
         account = _run(run)
     if as_json:
         output.emit(account)
@@ -108,8 +117,8 @@ def _foresee(run: Build, *, as_json: bool) -> int:
         output.emit(foreseen)
         return int(ExitCode.OK)
     output.table(
-        [(name, row["execute"], row["reuse"], row["write"], row["remove"]) for name, row in foreseen["steps"].items()],
-        ("step", "compute", "reuse", "write", "remove"),
+        [(name, row["execute"], row["reuse"], row["remove"]) for name, row in foreseen["steps"].items()],
+        ("step", "compute", "reuse", "remove"),
     )
     output.say(
         "this is what a build would do; nothing was done" if foreseen["changes"] else "a build would change nothing"

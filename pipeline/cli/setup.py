@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from pipeline.cli import output
@@ -30,6 +31,6 @@ def init(folders: Sequence[str], config: str, *, as_json: bool) -> int:
     for block in blocks:
         of = f" of {block['harness']}" if block.get("harness") else ""
         output.say(f"  {output.plain(block['name'])}: {output.plain(block['path'])} ({block['state']}{of})")
-    named = f" --config {output.plain(config)}" if config else ""
+    named = f" --config {shlex.quote(output.plain(config))}" if config else ""
     output.say(f"next: look it over, then run `retrieval build{named}`")
     return int(ExitCode.OK)

@@ -23,8 +23,8 @@ def verify(config: str, *, as_json: bool) -> int:
             output.say(f"and {unlisted} more")
         checked = ", ".join(f"{count} {name}" for name, count in result["checked"].items())
         output.say(f"{output.count(result['count'], 'disagreement')}; checked {checked}")
-        if result["count"]:
-            output.say("next: run `retrieval build`, then verify again")
+        if result["next"]:
+            output.say(f"next: {result['next']}")
     return int(ExitCode.FAILED if result["count"] else ExitCode.OK)
 
 

@@ -6,7 +6,7 @@ import functools
 import secrets
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.engine import files, manifest, wiring
 from pipeline.engine.items import Resolver
@@ -17,8 +17,7 @@ from pipeline.engine.report import Progress, Report, Silent
 from serve.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from concurrent.futures import Future
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pipeline.chroma.config import ChromaConfig
@@ -30,14 +29,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
-class Job(Protocol):
-    """Work that need not be waited for at once. `work` runs in another thread and touches nothing of the build's."""
-
-    def work(self) -> None: ...
-
-    def finish(self) -> None: ...
 
 
 class Paths:
@@ -90,7 +81,7 @@ class Build:
         self.digests = files.Digests()
         self.manifests = manifest.Loaded()
         self.errors: list[OperatorError] = []
-        self._pending: list[tuple[Job, Future[None]]] = []
+        self._pending: list[Callable[[], None]] = []
 
     @functools.cached_property
     def sources(self) -> tuple[Source, ...]:
@@ -179,21 +170,15 @@ class Build:
             for key in sorted(changed)
         )
 
-    def later(self, job: Job) -> None:
-        """Have a job's `work` done by another thread while this one goes on; `settle` waits for it and lets it `finish`."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        executor = ThreadPoolExecutor(1, thread_name_prefix="later")
-        self._pending.append((job, executor.submit(job.work)))
-        executor.shutdown(wait=False)
+    def later(self, finish: Callable[[], None]) -> None:
+        """Have something finished at the end of the run that goes on beside it from now."""
+        self._pending.append(finish)
 
     def settle(self) -> None:
-        """Wait for what was put off; an error with a remedy is kept like that of a task."""
+        """Finish what was put off; an error with a remedy is kept like that of a task."""
         while self._pending:
-            job, future = self._pending.pop()
             try:
-                future.result()
-                job.finish()
+                self._pending.pop()()
             except OperatorError as error:
                 self.errors.append(error)
 

@@ -56,6 +56,11 @@ class WriterLock:
         """Whether this process holds it."""
         return self._file is not None
 
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """The open file that is the lock: a process that inherits it holds the lock too, until it ends."""
+        return () if self._file is None else (self._file.fileno(),)
+
     def acquire(self, timeout: float) -> None:
         """Take the lock, waiting at most `timeout` seconds. Raises LockedError naming the holder."""
         if self._file is not None:

@@ -19,6 +19,7 @@ from pipeline.model import Found, Problem, Reading
 from pipeline.sources.listing import WalkCache
 from pipeline.sources.problems import os_problem
 from pipeline.sources.skills import SkillFolder, Walk, walk
+from pipeline.steps.select import packed
 from pipeline.tasks import texts
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ def _row(source: Source, item: Item, read: Read, reading: Reading, digest: str) 
         reading=digest,
         body_digest=reading.body_digest,
         body_chars=reading.body_chars,
-        sketch=reading.sketch,
+        sketch=packed(reading.sketch),
         package_digest=read.package_digest,
         files=len(folder.files),
         bytes=read.size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,7 +19,8 @@ from pipeline.tasks import embed, texts
 from serve.errors import UnreachableError
 
 if TYPE_CHECKING:
-    from pipeline.chroma import Outcome, Rows, Store
+    from pipeline.chroma import Rows, Store
+    from pipeline.chroma.aside import Aside, Done
     from pipeline.chroma.config import ChromaConfig
     from pipeline.engine.build import Build
 
@@ -47,8 +49,8 @@ def settings(build: Build) -> list[str]:
 def run(build: Build) -> None:
     """Write the rows that are not held as they should be, drop those that nothing claims, then stamp.
 
-    A small change to an embedded store is written while `publish` goes on: most of its time is Chroma loading its index, and
-    readers of an embedded store do not use it. `settle` waits for it.
+    A small change to an embedded store is written by another process while `publish` goes on, since readers of an embedded
+    store do not use it; the end of the run waits for it.
     """
     from pipeline.chroma import plan
     from pipeline.chroma.store import BATCH
@@ -62,83 +64,84 @@ def run(build: Build) -> None:
             count.executed, count.removed = len(todo.put), len(todo.drop)
             return
         _stamp_path(build).unlink(missing_ok=True)
-        if held and build.chroma.mode == "embedded" and len(todo.put) <= BATCH:
-            ready = rows(build, [entries[key] for key in todo.put], wanted)
-            build.later(_Writing(build, entries, wanted, held, ready))
+        writing = _Writing(build, entries, wanted, held)
+        if held and build.chroma.mode == "embedded" and len(todo.put) <= BATCH and os.name != "nt":
+            writing.begin_aside(todo.put)
+            build.later(writing.finish)
             return
         build.progress.begin("upsert", len(todo.put))
-        writing = _Writing(build, entries, wanted, held)
-        writing.work()
         writing.finish()
 
 
-class _MoreNeededError(Exception):
-    """The store did not hold what it was thought to hold: other rows than those made ready have to be written."""
-
-
 class _Writing:
-    """Reconciling the store: `work` speaks to Chroma alone, `finish` keeps the account."""
+    """Bringing the store to what is wanted, here or in another process, and keeping the account."""
 
     def __init__(
-        self,
-        build: Build,
-        entries: Mapping[str, Entry],
-        wanted: Mapping[str, str],
-        held: Mapping[str, str] | None,
-        ready: Rows | None = None,
+        self, build: Build, entries: Mapping[str, Entry], wanted: Mapping[str, str], held: Mapping[str, str] | None
     ) -> None:
         self.build = build
         self.entries = entries
         self.wanted = wanted
         self.held = held
-        self.ready = ready
         self.identity = embed.identity_key(build)
-        self.outcome: Outcome | None = None
-        self.notices: list[str] = []
         self.stamp = files.key(*(f"{key} {value}" for key, value in sorted(wanted.items())))
+        self.aside: Aside | None = None
 
-    def work(self) -> None:
-        """Open the store, bring it to what is wanted, and close it."""
+    def begin_aside(self, ids: Sequence[str]) -> None:
+        """Have another process write these rows. It holds the writer lock too: should this one be killed, nobody else writes yet."""
+        from pipeline.chroma.aside import Aside, Order
+
+        ready = self._load(ids)
+        order = Order(
+            path=self.build.chroma.path,
+            namespace=self.build.chroma.namespace,
+            embedder=self.identity,
+            wanted=dict(self.wanted),
+            held=dict(self.held or {}),
+            stamp=self.stamp,
+            ids=list(ready.ids),
+            vectors=ready.vectors.tobytes(),
+            metadatas=list(ready.metadatas),
+            documents=list(ready.documents),
+        )
+        self.aside = Aside(order, self.build.lock.descriptors)
+
+    def finish(self) -> None:
+        """See the store brought to what is wanted; then ledger and stamp, counts and lineage."""
+        done = self.aside.result() if self.aside else None
+        if done is None:
+            done = self._work()
+        build = self.build
+        build.report.notes += done.notices
+        build.report.notes += [f"removed collection {name} of an earlier embedder" for name in done.retired]
+        count = build.report.step("upsert")
+        count.executed += len(done.put)
+        count.written += len(done.put)
+        count.removed += len(done.drop)
+        count.reused += len(self.wanted) - len(done.put)
+        _leave(build, self.wanted)
+        ran = set(done.put)
+        build.record("upsert", dict.fromkeys(done.drop, "held"), {key: self.wanted[key] for key in ran}, ran)
+
+    def _work(self) -> Done:
+        """Open the store here, bring it to what is wanted, and close it."""
         from pipeline.chroma import StoreDamagedError, open_store, reconcile
+        from pipeline.chroma.aside import Done
 
-        try:
-            with open_store(self.build.chroma, self.identity) as store:
-                if self.build.rebuild_store:
-                    store.start_over(StoreDamagedError("a rebuild was asked for", where=store.where))
-                    self.held = {}
-                self.outcome = reconcile(
-                    store, self.wanted, self._load, self.stamp, held=self.held, advance=self._advance
-                )
-                self.notices = list(store.notices)
-        except _MoreNeededError:
-            self.ready, self.held = None, None  # `finish` does it again, where rows can be made
+        # What another process could not finish may have been begun: the store itself is asked what it holds.
+        held = None if self.aside else self.held
+        with open_store(self.build.chroma, self.identity) as store:
+            if self.build.rebuild_store:
+                store.start_over(StoreDamagedError("a rebuild was asked for", where=store.where))
+                held = {}
+            outcome = reconcile(store, self.wanted, self._load, self.stamp, held=held, advance=self._advance)
+            return Done(outcome.plan.put, outcome.plan.drop, outcome.retired, list(store.notices))
 
     def _load(self, ids: Sequence[str]) -> Rows:
-        if self.ready is None:
-            return rows(self.build, [self.entries[key] for key in ids], self.wanted)
-        if list(ids) != list(self.ready.ids):
-            raise _MoreNeededError
-        return self.ready
+        return rows(self.build, [self.entries[key] for key in ids], self.wanted)
 
     def _advance(self, done: int) -> None:
         self.build.progress.advance("upsert", done)
-
-    def finish(self) -> None:
-        """Write ledger and stamp, counts and lineage."""
-        if self.outcome is None:
-            self.work()
-        assert self.outcome is not None  # noqa: S101 - work either set it or raised
-        build, todo = self.build, self.outcome.plan
-        build.report.notes += self.notices
-        build.report.notes += [f"removed collection {name} of an earlier embedder" for name in self.outcome.retired]
-        count = build.report.step("upsert")
-        count.executed += len(todo.put)
-        count.written += len(todo.put)
-        count.removed += len(todo.drop)
-        count.reused += len(self.wanted) - len(todo.put)
-        _leave(build, self.wanted)
-        ran = set(todo.put)
-        build.record("upsert", dict.fromkeys(todo.drop, "held"), {key: self.wanted[key] for key in ran}, ran)
 
 
 def intact(build: Build) -> bool:

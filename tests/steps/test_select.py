@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.model import Categorized, Found, Selected
-from pipeline.steps.select import Origin, alike, decide
+from pipeline.steps.select import Origin, alike, decide, packed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,11 +32,12 @@ def skill(source: str, folder: str, *, name: str = "", body: str = "", **values:
         "reading": "r",
         "body_digest": text,
         "body_chars": 1000,
-        "sketch": (),
+        "sketch": b"",
         "package_digest": "p",
         "files": 0,
         "bytes": 10,
     }
+    values["sketch"] = packed(values.get("sketch", ()))  # type: ignore[arg-type]
     return Found(**{**defaults, **values})  # type: ignore[arg-type]
 
 
@@ -185,7 +186,7 @@ def test_a_winner_without_a_category_takes_its_duplicates_category() -> None:
 
 
 def test_sketches_estimate_the_share_of_common_shingles() -> None:
-    one, half = skill("a", "x", sketch=tuple(range(64))), skill("a", "y", sketch=tuple(range(32, 96)))
+    one, half = skill("a", "x", sketch=tuple(range(32))), skill("a", "y", sketch=tuple(range(16, 48)))
 
     assert alike(one, one) == 1.0
     assert alike(one, half) == 0.5
