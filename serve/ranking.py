@@ -7,6 +7,7 @@ each lane gives weight / all weights * (k + 1) / (k + rank), so 1 is the first p
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -48,12 +49,22 @@ class Ranked(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lanes: dict[str, Place]
 
 
-class Described(msgspec.Struct, frozen=True):
+class Described(msgspec.Struct, frozen=True, dict=True):
     """The texts of a row that the tie-breaker compares with the query."""
 
     name: str
     description: str
     tags: Sequence[str] = ()
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The tokens of the name."""
+        return frozenset(tokens(self.name))
+
+    @cached_property
+    def said(self) -> frozenset[str]:
+        """The tokens of description and tags."""
+        return frozenset(tokens("\n".join([self.description, *self.tags])))
 
 
 def rank(
@@ -112,8 +123,7 @@ def overlap(words: Collection[str], described: Described) -> float:
     asked = frozenset(words)
     if not asked:
         return 0.0
-    name = asked & frozenset(tokens(described.name))
-    rest = asked & frozenset(tokens("\n".join([described.description, *described.tags])))
+    name, rest = asked & described.named, asked & described.said
     return 0.6 * len(name) / len(asked) + 0.4 * len(rest) / len(asked) + (0.3 if len(name) == len(asked) else 0.0)
 
 

@@ -22,6 +22,7 @@ from serve.snapshot import Live, Snapshot
 
 MAX_QUERY = 20_000
 MAX_LIMIT = 200
+MAX_DESCRIBED = 4_000  # some 20 MB at most
 _LISTS = ("source", "category", "state")
 
 
@@ -136,10 +137,22 @@ class Answer(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """What is prepared once per snapshot."""
+    """What is prepared once per snapshot. described: texts of rows that were looked at, kept because they come up again."""
 
     snapshot: Snapshot
     lexical: LexicalIndex
+    described: dict[int, ranking.Described]
+
+    def describe(self, row: int) -> ranking.Described:
+        """The texts of a row that the tie-breaker reads."""
+        found = self.described.get(row)
+        if found is None:
+            record = self.snapshot.record(row)
+            found = ranking.Described(record.name, record.description, record.tags)
+            if len(self.described) >= MAX_DESCRIBED:
+                self.described.clear()
+            self.described[row] = found
+        return found
 
 
 class Searcher:
@@ -164,7 +177,7 @@ class Searcher:
         snapshot = opened.snapshot
         mask = _mask(snapshot, query)
         lanes = [self._semantic(snapshot, text, mask), Lane(name="lexical", hits=opened.lexical.search(text, ranking.POOL, mask))]
-        ranked = ranking.rank(text, lanes, lambda row: _described(snapshot, row), limit=query.limit)
+        ranked = ranking.rank(text, lanes, opened.describe, limit=query.limit)
         rows = [
             Row(snapshot.record(item.row), item, _terms(opened.lexical, text, item.row) if query.explain else ())
             for item in ranked
@@ -182,7 +195,7 @@ class Searcher:
     def _open(self) -> _Opened:
         snapshot = self.live.current()
         if self._opened is None or self._opened.snapshot is not snapshot:
-            self._opened = _Opened(snapshot, LexicalIndex(snapshot.lexical))
+            self._opened = _Opened(snapshot, LexicalIndex(snapshot.lexical), {})
         return self._opened
 
     def _semantic(self, snapshot: Snapshot, text: str, mask: Mask | None) -> Lane:
@@ -242,11 +255,6 @@ def _mask(snapshot: Snapshot, query: Query) -> Mask | None:
             mask = np.ones(len(snapshot), dtype=bool) if mask is None else mask
             mask[native] = False
     return mask
-
-
-def _described(snapshot: Snapshot, row: int) -> ranking.Described:
-    record = snapshot.record(row)
-    return ranking.Described(record.name, record.description, record.tags)
 
 
 def _terms(lexical: LexicalIndex, text: str, row: int) -> tuple[tuple[str, float], ...]:

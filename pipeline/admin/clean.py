@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from serve import contract
@@ -36,16 +38,17 @@ def clean(build: Build, *, memo: bool, dry_run: bool) -> Cleaned:
     elif store.path.exists():
         kept.append((str(store.path), "the store's folder is your own choice, and may hold other things"))
     if memo:
-        doomed += _database(paths.memo)
+        doomed += [*_database(paths.memo), paths.data / "models"]
     elif paths.memo.exists():
         kept.append((str(paths.memo), "results are remembered, so that the next build is quick; --memo forgets them"))
-    present = [path for path in doomed if path.exists()]
+    present = [path for path in doomed if os.path.lexists(path)]
     if present and not dry_run:
         build.writer()
         # Readers lose the index in one step, before its parts go.
-        (paths.snapshots / contract.POINTER).unlink(missing_ok=True)
+        with suppress(NotADirectoryError):
+            (paths.snapshots / contract.POINTER).unlink(missing_ok=True)
         for path in present:
-            if path.is_dir():
+            if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)

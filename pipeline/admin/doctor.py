@@ -10,6 +10,8 @@ import sys
 import tempfile
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from serve.errors import ExitCode, NoIndexError, OperatorError
 
 if TYPE_CHECKING:
@@ -158,7 +160,12 @@ def _lock(build: Build) -> Iterator[Check]:
 
 
 def _embedder(build: Build) -> Check:
-    embedder = build.embedder
+    from serve.embedder import open_embedder
+
+    config = build.embedder_config
+    if config.cache_dir is not None and not config.cache_dir.exists():
+        config = msgspec.structs.replace(config, cache_dir=None)  # a check leaves no cache where there was none
+    embedder = open_embedder(config)
     try:
         vector = embedder.query("how do I check that everything works")
     finally:

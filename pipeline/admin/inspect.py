@@ -83,6 +83,7 @@ def _suggestion(build: Build, skill_id: str) -> str:
         return "run `retrieval build` first"
     tail = skill_id.rpartition(":")[2].rpartition("/")[2].casefold()
     same = [item for item in ids if item.casefold().endswith(tail)] if tail else []
+    same += [item for item in ids if tail in item.casefold() and item not in same] if len(tail) > 2 else []
     near = same[:3] or difflib.get_close_matches(skill_id, ids, n=3, cutoff=0.75)
     return f"did you mean {', '.join(near)}?" if near else "look for it with `retrieval search`"
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from serve.lanes.hits import NO_HITS, Hits, Mask, top
 from serve.text import MAX_QUERY_CHARS, sentences, tokens
 
-MAX_SENTENCES = 4
-SENTENCE_CHARS = 240  # of a sentence its first words say what it is about
+MAX_SENTENCES = 2
+SENTENCE_CHARS = 160  # of a sentence its first words say what it is about
 
 
 def parts(query: str) -> list[str]:

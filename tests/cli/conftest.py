@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -88,9 +89,10 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    """A world of one source with four skills, built, to be changed."""
+def world(tmp_path: Path, library: World) -> World:
+    """A world of one source with four skills, built, to be changed. The model's prepared copy is shared: it takes longest."""
     made = World(tmp_path)
     made.library()
+    shutil.copytree(library.data / "models", made.data / "models", copy_function=os.link)
     made.build()
     return made
