@@ -85,9 +85,25 @@ def generate(folder: Path, count: int) -> None:
     import random
 
     chance = random.Random(7)
-    verbs = "audit clean migrate review draft tune convert deploy monitor summarise translate plan test secure label".split()  # noqa: SIM905 - a list of words reads better so
-    things = ["cluster", "ledger", "spreadsheet", "invoice", "dataset", "pipeline", "podcast", "contract", "backlog", "schema", "sensor", "garden", "recipe"]
-    words = [a + b for a in ["ka", "lo", "mi", "ser", "tan", "vol", "zed", "qui", "pra"] for b in ["ta", "rin", "mos", "del", "fex", "gul"]]
+    verbs = [
+        "audit",
+        "clean",
+        "migrate",
+        "review",
+        "draft",
+        "tune",
+        "convert",
+        "deploy",
+        "monitor",
+        "summarise",
+        "plan",
+    ]
+    things = ["cluster", "ledger", "spreadsheet", "invoice", "dataset", "pipeline", "podcast", "contract", "backlog"]
+    heads, tails = (
+        ["ka", "lo", "mi", "ser", "tan", "vol", "zed", "qui", "pra"],
+        ["ta", "rin", "mos", "del", "fex", "gul"],
+    )
+    words = [head + tail for head in heads for tail in tails]
     for number in range(count):
         verb, thing, extra = chance.choice(verbs), chance.choice(things), chance.choice(words)
         name = f"{verb}-{thing}-{extra}-{number}"
@@ -102,7 +118,10 @@ def configure(folder: Path, config: Path) -> None:
     """One source for each folder of the library, or one for all of it."""
     children = sorted(child for child in folder.iterdir() if child.is_dir() and child.name != ".git")
     chosen = children if 1 < len(children) <= 300 else [folder]
-    blocks = [f'[[sources]]\nname = "s{n}"\nkind = "skills"\npath = {json.dumps(str(path))}\n' for n, path in enumerate(chosen)]
+    blocks = [
+        f'[[sources]]\nname = "s{n}"\nkind = "skills"\npath = {json.dumps(str(path))}\n'
+        for n, path in enumerate(chosen)
+    ]
     config.write_text('[policy]\nuncategorized = "index"\n' + "\n".join(blocks), encoding="utf-8")
 
 
@@ -131,14 +150,21 @@ def measure(library: Path, work: Path, queries: Sequence[str], show: Callable[..
     """Run everything and show a row for each figure."""
     config = work / "sources.toml"
     configure(library, config)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "RETRIEVAL_HOME": str(work / "data"), "RETRIEVAL_CONFIG": str(config)}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "RETRIEVAL_HOME": str(work / "data"),
+        "RETRIEVAL_CONFIG": str(config),
+    }
     git = ["git", f"--git-dir={work / 'git'}", f"--work-tree={library}"]
     subprocess.run([*git, "init", "-q"], check=True)
     subprocess.run([*git, "add", "-A"], check=True, stderr=subprocess.DEVNULL)
 
     first = run([*COMMAND, "build", "--json"], work, environment)
     account = json.loads(first.out)
-    count, alone = map(float, run([sys.executable, "-c", EMBED_ALONE.format(root=str(ROOT))], work, environment).out.split())
+    count, alone = map(
+        float, run([sys.executable, "-c", EMBED_ALONE.format(root=str(ROOT))], work, environment).out.split()
+    )
     show("skills found / indexed", f"{account['totals']['found']} / {account['totals']['indexed']}", "", "")
     show("embedding the same texts alone", f"{alone:.1f} s", f"{count / alone:.0f} texts/s", "")
     show("first build", f"{first.seconds:.1f} s", f"{first.seconds / alone:.2f} x embedding alone", "<= 1.25 x")
@@ -148,19 +174,33 @@ def measure(library: Path, work: Path, queries: Sequence[str], show: Callable[..
     status = best(5, [*git, "status", "--porcelain"], library, environment)
     idle = best(5, [*COMMAND, "build"], work, environment)
     show("git status", f"{status.seconds:.3f} s", "", "")
-    show("build with nothing to do", f"{idle.seconds:.3f} s", f"{idle.seconds / status.seconds:.2f} x git status", "<= 3 x and <= 0.6 s")
+    show(
+        "build with nothing to do",
+        f"{idle.seconds:.3f} s",
+        f"{idle.seconds / status.seconds:.2f} x git status",
+        "<= 3 x and <= 0.6 s",
+    )
 
     skill = next(path for path in sorted(library.rglob("SKILL.md")))
     edits = []
     for number in range(5):
-        skill.write_text(skill.read_text(encoding="utf-8", errors="replace") + f"\nEdit number {number}.\n", encoding="utf-8")
+        skill.write_text(
+            skill.read_text(encoding="utf-8", errors="replace") + f"\nEdit number {number}.\n", encoding="utf-8"
+        )
         edits.append(run([*COMMAND, "build"], work, environment))
     edit = min(edits, key=lambda ran: ran.seconds)
-    show("build after one edited body", f"{edit.seconds:.2f} s", f"{edit.seconds / idle.seconds:.1f} x nothing to do", "<= 1 s")
+    show(
+        "build after one edited body",
+        f"{edit.seconds:.2f} s",
+        f"{edit.seconds / idle.seconds:.1f} x nothing to do",
+        "<= 1 s",
+    )
 
     bare = best(5, [sys.executable, "-c", ""], work, environment)
     helped = best(5, [*COMMAND, "--help"], work, environment)
-    show("retrieval --help", f"{helped.seconds:.3f} s", f"{helped.seconds / bare.seconds:.1f} x bare Python", "<= 0.15 s")
+    show(
+        "retrieval --help", f"{helped.seconds:.3f} s", f"{helped.seconds / bare.seconds:.1f} x bare Python", "<= 0.15 s"
+    )
     cold = best(5, [*COMMAND, "search", queries[0]], work, environment)
     show("cold search", f"{cold.seconds:.2f} s", f"{cold.megabytes:.0f} MB", "<= 1.0 s")
     half, most = ask(work / "data", queries)
@@ -177,7 +217,9 @@ def main() -> None:
     arguments = parser.parse_args()
     queries = list(QUERIES)
     if arguments.queries:
-        queries = [json.loads(line)["query"] for line in arguments.queries.read_text(encoding="utf-8").splitlines() if line]
+        queries = [
+            json.loads(line)["query"] for line in arguments.queries.read_text(encoding="utf-8").splitlines() if line
+        ]
     work = arguments.keep or Path(tempfile.mkdtemp(prefix="retrieval-benchmark-"))
     work.mkdir(parents=True, exist_ok=True)
     try:

@@ -91,7 +91,9 @@ class Row(NamedTuple):
             f"{name}: rank {place.rank}, score {place.score:.4f}, adds {place.share:.4f}"
             for name, place in self.ranked.lanes.items()
         ]
-        lines.append(f"query words in name, description and tags: {self.ranked.lexical:.3f}, adds {self.ranked.tie:.4f}")
+        lines.append(
+            f"query words in name, description and tags: {self.ranked.lexical:.3f}, adds {self.ranked.tie:.4f}"
+        )
         if self.terms:
             lines.append("terms: " + ", ".join(f"{term} {score:.2f}" for term, score in self.terms))
         return lines
@@ -176,7 +178,10 @@ class Searcher:
         opened = self._open()
         snapshot = opened.snapshot
         mask = _mask(snapshot, query)
-        lanes = [self._semantic(snapshot, text, mask), Lane(name="lexical", hits=opened.lexical.search(text, ranking.POOL, mask))]
+        lanes = [
+            self._semantic(snapshot, text, mask),
+            Lane(name="lexical", hits=opened.lexical.search(text, ranking.POOL, mask)),
+        ]
         ranked = ranking.rank(text, lanes, opened.describe, limit=query.limit)
         rows = [
             Row(snapshot.record(item.row), item, _terms(opened.lexical, text, item.row) if query.explain else ())
@@ -219,7 +224,9 @@ class Searcher:
         """The embedder, opened once. Told the snapshot's dimension, an endpoint is not asked for it before the first query."""
         if self._embedder is None:
             told = None if self.config.kind == "builtin" else dimension or None
-            self._embedder = open_embedder(msgspec.structs.replace(self.config, dimension=self.config.dimension or told))
+            self._embedder = open_embedder(
+                msgspec.structs.replace(self.config, dimension=self.config.dimension or told)
+            )
         return self._embedder
 
 
@@ -263,4 +270,3 @@ def _terms(lexical: LexicalIndex, text: str, row: int) -> tuple[tuple[str, float
 
 def _unusable(what: str, next_step: str) -> OperatorError:
     return OperatorError(what, next_step=next_step, code=ExitCode.USAGE)
-

@@ -53,7 +53,9 @@ class World:
         lines = [f'[policy]\nuncategorized = "{self.policy}"\n']
         for name in self.sources:
             path = json.dumps(str(self.lib(name)))
-            lines.append(f'[[sources]]\nname = "{name}"\nkind = "skills"\npath = {path}\nstate = "cold"\n{self.extra.get(name, "")}\n')
+            lines.append(
+                f'[[sources]]\nname = "{name}"\nkind = "skills"\npath = {path}\nstate = "cold"\n{self.extra.get(name, "")}\n'
+            )
         self.config.write_text("\n".join(lines), encoding="utf-8")
 
     def skill(
@@ -71,7 +73,11 @@ class World:
         path.parent.mkdir(parents=True, exist_ok=True)
         title = name or folder.rpartition("/")[2]
         said = description or SUBJECTS.get(title, f"Query a database about {title}. Use when {title} comes up.")
-        text = body or f"# {title}\n\nSteps for {title} with an SQL database.\n\n" + f"Check {title} twice before you go on. " * 12
+        text = (
+            body
+            or f"# {title}\n\nSteps for {title} with an SQL database.\n\n"
+            + f"Check {title} twice before you go on. " * 12
+        )
         path.write_text(f"---\nname: {title}\ndescription: {said}\n---\n\n{text}\n", encoding="utf-8")
         for relative, content in (files or {}).items():
             target = path.parent / relative
@@ -111,7 +117,9 @@ class World:
             if name not in {"select", "publish"} and (count.executed or count.written or count.removed)
         }
 
-    def run(self, *arguments: str, timeout: float = 120, stdin: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *arguments: str, timeout: float = 120, stdin: str | None = None, **more: str
+    ) -> subprocess.CompletedProcess[str]:
         """Run the command line in a process of its own."""
         return subprocess.run(
             [*COMMAND, *arguments],
@@ -146,4 +154,6 @@ class World:
     def catalog(self) -> dict[str, bytes]:
         """All files of the catalog by relative path."""
         root = self.data / "catalog"
-        return {path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+        return {
+            path.relative_to(root).as_posix(): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()
+        }

@@ -19,7 +19,9 @@ def nodes(build: Build) -> list[Node]:
     state: current (nothing to do), stale (would run), waiting (runs if what it needs turns out different).
     """
     build.writer()  # asking doit rewrites its cache, which a build at the same time would lose
-    found = [node for node in states(build) if node.name != "verify"]  # which is current at no time, and part of no build
+    found = [
+        node for node in states(build) if node.name != "verify"
+    ]  # which is current at no time, and part of no build
     with shadow(build, clean=False) as trial:
         scanned = {f"scan:{source.name}": _scans_alike(build, trial, source.name) for source in build.sources}
     settled: dict[str, str] = {}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from pipeline.admin import account
 from pipeline.engine import generation, manifest
 from pipeline.model import Problem, Selected
-from pipeline.tasks import upsert
+from pipeline.tasks import publish, upsert
 from serve.errors import ExitCode
 
 if TYPE_CHECKING:
     from pipeline.engine.build import Build
-    from serve.contract import SnapshotManifest
+    from serve.contract import Pointer, SnapshotManifest
 
 _LISTED = ("duplicate", "suppressed", "review", "problem")
 _EMPTY = dict.fromkeys(("found", "indexed", "duplicate", "suppressed", "review", "problem"), 0)
@@ -27,28 +27,17 @@ def collect(build: Build, chosen: Sequence[str] = ()) -> dict[str, Any]:
     held = generation.read_manifest(root / pointer.generation) if pointer else None
     counts = held.counts if held else {}
     sources = {source.name: _EMPTY | counts.get(source.name, {}) for source in build.sources}
-    last = account.last_run(build)
     lists = {name: _list(build, name) for name in _LISTED}
-    intact = _intact(build) if held else False
-    warnings = account.configured(build)
+    index = _index(build, pointer if held else None, held)
     running = account.holder(build)
-    if held and not running:
-        warnings += [_not_built(source.name) for source in build.sources if source.name not in counts]
-        warnings += [_left(name) for name in counts if name not in sources]
-        warnings += _unfinished(build, sources, lists, intact=intact)
-    if isinstance(last.get("error"), dict) and not running:
-        warnings.append(_failed(last["error"]))
+    last = account.last_run(build)
+    warnings = account.configured(build)
+    if not running:
+        warnings += _stale(build, counts, lists, intact=index["intact"]) if held else []
+        warnings += [_failed(last["error"])] if isinstance(last.get("error"), dict) else []
     pending = any(row["review"] or row["problem"] for row in sources.values()) or bool(warnings)
-    code = ExitCode.FAILED if held is None else ExitCode.PROBLEMS if pending else ExitCode.OK
     return {
-        "index": {
-            "generation": pointer.generation if pointer and held else "",
-            "published_at": pointer.published_at if pointer and held else None,
-            "age_seconds": round(max(0.0, time.time() - pointer.published_at), 1) if pointer and held else None,
-            "skills": held.skills if held else 0,
-            "reason": "" if held else _no_index(build),
-            "intact": intact,
-        },
+        "index": index,
         "sources": sources,
         "totals": account.counted(sources),
         "lanes": _lanes(build, held),
@@ -61,7 +50,19 @@ def collect(build: Build, chosen: Sequence[str] = ()) -> dict[str, Any]:
         "data_dir": str(build.paths.data),
         "config": str(build.settings.config_file or ""),
         "versions": versions(),
-        "exit_code": int(code),
+        "exit_code": int(ExitCode.FAILED if held is None else ExitCode.PROBLEMS if pending else ExitCode.OK),
+    }
+
+
+def _index(build: Build, pointer: Pointer | None, held: SnapshotManifest | None) -> dict[str, Any]:
+    """The published index, or the reason why there is none."""
+    return {
+        "generation": pointer.generation if pointer else "",
+        "published_at": pointer.published_at if pointer else None,
+        "age_seconds": round(max(0.0, time.time() - pointer.published_at), 1) if pointer else None,
+        "skills": held.skills if held else 0,
+        "reason": "" if held else _no_index(build),
+        "intact": publish.intact(build) if held else False,
     }
 
 
@@ -84,12 +85,6 @@ def _no_index(build: Build) -> str:
     return "the published index cannot be read; run `retrieval build`"
 
 
-def _intact(build: Build) -> bool:
-    from pipeline.tasks import publish
-
-    return publish.intact(build)
-
-
 def _not_built(name: str) -> dict[str, str]:
     return _warning(f"source {name} is configured but not in the index", name)
 
@@ -98,18 +93,20 @@ def _left(name: str) -> dict[str, str]:
     return _warning(f"source {name} is in the index but no longer configured", name)
 
 
-def _unfinished(
+def _stale(
     build: Build, counts: dict[str, dict[str, int]], lists: dict[str, list[dict[str, str]]], *, intact: bool
 ) -> list[dict[str, str]]:
-    """A build that was cut short leaves lists that are ahead of the published counts; somebody may touch the index."""
+    """In what the published index is not what the configuration and the last build would have it be."""
     where = str(build.paths.data)
-    warnings = [] if intact else [_warning("the published index is not as the last build left it", where)]
+    names = [source.name for source in build.sources]
+    warnings = [_not_built(name) for name in names if name not in counts]
+    warnings += [_left(name) for name in counts if name not in names]
+    warnings += [] if intact else [_warning("the published index is not as the last build left it", where)]
     for status, rows in lists.items():
-        counted = sum(row[status] for row in counts.values())
-        if counted != len(rows):
-            warnings.append(
-                _warning(f"a build was cut short: it lists {len(rows)} as {status}, the index counts {counted}", where)
-            )
+        counted = sum(counts[name][status] for name in names if name in counts)
+        if counted != len(rows):  # a build that was cut short leaves lists that are ahead of what is published
+            what = f"a build was cut short: it lists {len(rows)} as {status}, the index counts {counted}"
+            warnings.append(_warning(what, where))
     return warnings
 
 

@@ -46,11 +46,11 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _command(words: list[str]) -> int:
+    from serve.errors import ExitCode, OperatorError
+
     try:
         import typer
     except ModuleNotFoundError as error:
-        from serve.errors import ExitCode, OperatorError
-
         raise OperatorError(
             "the command line needs the building side, which is not installed",
             where=sys.prefix,
@@ -60,4 +60,6 @@ def _command(words: list[str]) -> int:
     from pipeline.cli.app import app
 
     result = app(words, standalone_mode=False, prog_name="retrieval")
+    if result == ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt  # which Typer had turned into a mere number
     return result if isinstance(result, int) else 0

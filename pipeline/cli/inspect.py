@@ -9,7 +9,6 @@ from pipeline.cli import output
 from pipeline.cli.common import opened
 from serve.errors import ExitCode
 
-
 _DIGEST = 48  # characters of what a step left
 
 

@@ -9,10 +9,11 @@ import json
 import os
 import re
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from serve.errors import OperatorError
 
@@ -56,16 +57,14 @@ def emit_line(value: Any) -> None:
 
 def flush() -> bool:
     """Hand on what was said. Returns False when its reader has gone."""
-    try:
+    with _discarding(sys.stdout):
         sys.stdout.flush()
-    except BrokenPipeError:
-        _discard(sys.stdout)
     return sys.stdout not in _left
 
 
 def complain(error: OperatorError, *, as_json: bool = False, one_line: bool = False) -> None:
     """An error the one way: up to three lines on stderr, or with as_json an object on stdout."""
-    if as_json:
+    if as_json and sys.stdout not in _left:
         (emit_line if one_line else emit)(error.as_dict())
         return
     what = styled(f"error: {plain(error.what)}", "red", sys.stderr)
@@ -134,20 +133,24 @@ def _json(value: Any, *, indent: int | None) -> str:
     )
 
 
-_left: set[TextIO] = set()  # streams whose reader has gone
+_left: set[TextIO] = set()  # streams that nobody can read any more
 
 
 def _write(stream: TextIO, text: str) -> None:
     encoding = stream.encoding or "utf-8"
-    try:
+    with _discarding(stream):
         stream.write(text.encode(encoding, "replace").decode(encoding))
-    except BrokenPipeError:
-        _discard(stream)
 
 
-def _discard(stream: TextIO) -> None:
-    """Let what is still written to `stream` vanish, and what its buffer holds with it."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
-    _left.add(stream)
+@contextmanager
+def _discarding(stream: TextIO) -> Iterator[None]:
+    """When a stream cannot be written to, let what its buffer holds and all that follows vanish. A reader that left is no error."""
+    try:
+        yield
+    except OSError as error:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+        _left.add(stream)
+        if not isinstance(error, BrokenPipeError):
+            raise

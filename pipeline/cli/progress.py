@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ class Bars:
     """A `pipeline.engine.report.Progress` on stderr. Nothing is imported or drawn before there is work."""
 
     def __init__(self) -> None:
+        self._terminal = sys.stderr  # doit puts something else in its place while a task runs
         self._progress: RichProgress | None = None
         self._tasks: dict[str, TaskID] = {}
         self._totals: dict[str, int] = {}
@@ -47,6 +49,9 @@ class Bars:
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
             columns = (TextColumn("{task.description:>10}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            console = Console(file=self._terminal)
+            self._progress = Progress(
+                *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+            )
             self._progress.start()
         return self._progress

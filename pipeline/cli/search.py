@@ -152,11 +152,18 @@ def _print(answer: Answer, *, explain: bool) -> None:
         record = row.record
         output.say(f"{place}. {output.styled(output.plain(record.name), 'bold')}  [{record.state}]  {row.score:.3f}")
         output.say(f"   {output.styled(output.plain(record.id), 'cyan')}")
-        description = output.plain(record.description)
-        output.say(f"   {description[: _SHOWN - 1] + '…' if len(description) > _SHOWN else description}")
+        output.say(f"   {_cut(output.plain(record.description))}")
         more = [f"also: {', '.join(record.duplicates)}"] if record.duplicates else []
         output.say(output.styled(f"   {output.plain('; '.join([', '.join(record.categories), *more]))}", "dim"))
         for line in [*row.explanation(), f"path: {record.path}"] if explain else ():
             output.say(output.styled(f"   {output.plain(line)}", "dim"))
     end = f"{len(answer.rows)} of {output.count(answer.total, 'skill')}, index {answer.generation[:8]}, {answer.age()} old"
     output.say(output.styled(end, "dim"))
+
+
+def _cut(text: str) -> str:
+    """A text no longer than is shown, ended at a word where it is longer."""
+    if len(text) <= _SHOWN:
+        return text
+    head = text[: _SHOWN - 1]
+    return f"{head.rpartition(' ')[0] or head}…"

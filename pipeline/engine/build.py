@@ -61,7 +61,8 @@ class Paths:
 class Build:
     """Everything a step's task works with. One run at a time; `only` limits scanning to some sources by name.
 
-    rebuild_store: the vector store is begun anew, from kept vectors. dry: nothing outside `paths.build` is written and nothing is embedded (see `pipeline.engine.shadow`).
+    rebuild_store: the vector store is begun anew, from kept vectors. dry: nothing outside `paths.build` is written and
+    nothing is embedded (see `pipeline.engine.shadow`).
     """
 
     dry = False

@@ -83,4 +83,3 @@ def dot(nodes: Sequence[Node]) -> str:
 
 _MARK = {"current": "✓", "stale": "•", "waiting": "…"}
 _COLOUR = {"current": "#d5f0d5", "stale": "#ffe9b3", "waiting": "#e6e6e6"}
-

@@ -24,7 +24,9 @@ def embedder_config(settings: Settings) -> EmbedderConfig:
     chosen = settings.embedder
     return EmbedderConfig(
         kind=chosen.kind,
-        model="" if chosen.kind == "builtin" else chosen.model,  # the builtin embedder has one model, and names it itself
+        model=""
+        if chosen.kind == "builtin"
+        else chosen.model,  # the builtin embedder has one model, and names it itself
         url=chosen.url,
         api_key=chosen.api_key,
         batch=chosen.batch,

@@ -6,4 +6,17 @@ they run.
 
 from pipeline.tasks import card, categorize, descriptor, embed, hub, publish, scan, select, terms, tidy, upsert, verify
 
-__all__ = ["card", "categorize", "descriptor", "embed", "hub", "publish", "scan", "select", "terms", "tidy", "upsert", "verify"]
+__all__ = [
+    "card",
+    "categorize",
+    "descriptor",
+    "embed",
+    "hub",
+    "publish",
+    "scan",
+    "select",
+    "terms",
+    "tidy",
+    "upsert",
+    "verify",
+]

@@ -80,7 +80,9 @@ def run(build: Build, name: str) -> None:
         lost = _lost(source, seen)
         rows, problems, marks = _kept(build, source, lost) if lost else _rows(build, source, seen, memory)
         manifest.store(build.paths.manifest("scan", source.name), rows)
-        if marks is not None:  # after the rows: marks of files beside rows from before they changed would vouch for those
+        if (
+            marks is not None
+        ):  # after the rows: marks of files beside rows from before they changed would vouch for those
             files.write(_signature_path(build, source), _pack.encode(marks))
         problems.sort(key=lambda row: (row.where, row.kind))
         manifest.store_lines(build.paths.problems(source.name), problems)
@@ -133,9 +135,7 @@ def _lost(source: Source, seen: Walk) -> Problem | None:
     return next((row for row in seen.problems if row.kind in _LOST and Path(row.where) == source.path), None)
 
 
-def _kept(
-    build: Build, source: Source, lost: Problem
-) -> tuple[list[Found], list[Problem], dict[str, str] | None]:
+def _kept(build: Build, source: Source, lost: Problem) -> tuple[list[Found], list[Problem], dict[str, str] | None]:
     """What the last scan saw, its signatures too: a folder that is away for a while (a disk, a share) was not emptied."""
     rows = manifest.previous(build.paths.manifest("scan", source.name), Found)
     note = f"{lost.what}; its {len(rows)} skills are kept as they were last seen" if rows else lost.what

@@ -34,11 +34,7 @@ def run(build: Build) -> None:
     with build.report.timing("select") as count:
         names = [source.name for source in build.sources]
         found = [row for name in names for row in build.rows("scan", name, Found)]
-        categorized = {
-            row.id: row
-            for name in names
-            for row in build.rows("categorize", name, Categorized)
-        }
+        categorized = {row.id: row for name in names for row in build.rows("categorize", name, Categorized)}
         rows = select.decide(found, categorized, origins(build), build.settings.uncategorized)
         source_of = {item.id: item.source for item in found}
         by_source: dict[str, list[Selected]] = {name: [] for name in names}
@@ -65,9 +61,7 @@ def _store(build: Build, source: str, rows: list[Selected]) -> None:
 
 def _store_links(build: Build, rows: list[Selected]) -> None:
     """What the catalog's hub pages say of each indexed skill: an edit that changes none of it does not reach them."""
-    links = [
-        msgspec.structs.replace(row.record, **_NOT_LINKED) for row in rows if row.record is not None
-    ]
+    links = [msgspec.structs.replace(row.record, **_NOT_LINKED) for row in rows if row.record is not None]
     manifest.store(links_path(build), links)
 
 
@@ -77,8 +71,20 @@ def links_path(build: Build) -> Path:
 
 
 _NOT_LINKED: dict[str, object] = {
-    "description": "", "tags": (), "path": "", "digest": "", "package_digest": "", "files": 0, "bytes": 0,
-    "native_in": (), "hidden_in": (), "duplicates": (), "aliases": (), "diagnostics": (), "state": "", "harness": "",
+    "description": "",
+    "tags": (),
+    "path": "",
+    "digest": "",
+    "package_digest": "",
+    "files": 0,
+    "bytes": 0,
+    "native_in": (),
+    "hidden_in": (),
+    "duplicates": (),
+    "aliases": (),
+    "diagnostics": (),
+    "state": "",
+    "harness": "",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -154,8 +154,7 @@ def gather(build: Build) -> dict[str, Entry]:
     entries = {}
     for source in build.sources:
         described, embedded = (
-            {row.id: row for row in build.rows(step, source.name, Keyed)}
-            for step in ("descriptor", "embed")
+            {row.id: row for row in build.rows(step, source.name, Keyed)} for step in ("descriptor", "embed")
         )
         for row in build.rows("select", source.name, Selected):
             if row.record is not None:
@@ -172,7 +171,9 @@ def row_keys(entries: Mapping[str, Entry]) -> dict[str, str]:
         if record is not None:
             # Digests have one length, so putting them one after the other cannot make two different lists equal.
             shown = manifest.encode(msgspec.structs.replace(record, package_digest="", files=0, bytes=0))
-            keys[skill] = files.digest(b"".join((base, entry.descriptor.short.encode(), entry.embed.key.encode(), shown)))
+            keys[skill] = files.digest(
+                b"".join((base, entry.descriptor.short.encode(), entry.embed.key.encode(), shown))
+            )
     return keys
 
 
@@ -191,7 +192,10 @@ def rows(build: Build, entries: Sequence[Entry], keys: Mapping[str, str]) -> Row
     return Rows(
         ids=[entry.selected.id for entry in entries],
         vectors=embed.vectors(build, [(entry.source, entry.embed) for entry in entries]),
-        metadatas=[{**metadata, "row_key": keys[entry.selected.id]} for entry, (metadata, _text) in zip(entries, made, strict=True)],
+        metadatas=[
+            {**metadata, "row_key": keys[entry.selected.id]}
+            for entry, (metadata, _text) in zip(entries, made, strict=True)
+        ],
         documents=[document for _metadata, document in made],
     )
 
@@ -237,7 +241,10 @@ def _differing(
         ids = skills[start : start + BATCH]
         expected, found = rows(build, [entries[key] for key in ids], wanted), store.fetch(ids)
         for place, skill in enumerate(ids):
-            if (expected.metadatas[place], expected.documents[place]) != (found.metadatas[place], found.documents[place]):
+            if (expected.metadatas[place], expected.documents[place]) != (
+                found.metadatas[place],
+                found.documents[place],
+            ):
                 yield "row", f"{skill}: its row in the store is not the one that was written"
             if not np.allclose(expected.vectors[place], found.vectors[place], atol=1e-5):
                 yield "vector", f"{skill}: its vector in the store is not the one that was computed"
@@ -286,4 +293,3 @@ def _ledger_path(build: Build) -> Path:
 
 def _stamp_path(build: Build) -> Path:
     return build.paths.build / "upsert.stamp"
-

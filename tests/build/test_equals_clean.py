@@ -316,7 +316,7 @@ def test_after_any_edits_an_incremental_build_equals_a_clean_one(
 
 
 @pytest.mark.long
-@settings(max_examples=150, deadline=None, suppress_health_check=_KEPT, phases=[Phase.explicit, Phase.generate, Phase.shrink])
+@settings(max_examples=100, deadline=None, suppress_health_check=_KEPT, phases=[Phase.explicit, Phase.generate, Phase.shrink])
 @given(histories, st.booleans())
 def test_after_any_of_many_histories_an_incremental_build_equals_a_clean_one(
     tmp_path_factory: pytest.TempPathFactory, server: EmbeddingServer, rounds: list[list[Edit]], settled: bool

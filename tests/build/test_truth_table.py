@@ -56,7 +56,9 @@ def test_a_touched_file_is_read_and_nothing_else_happens(world: World) -> None:
 
 def test_an_edited_body_reaches_the_lexical_lane_and_the_card_but_not_the_model(world: World) -> None:
     before = world.generation
-    path_of(world).write_text(path_of(world).read_text(encoding="utf-8").replace("twice", "three times"), encoding="utf-8")
+    path_of(world).write_text(
+        path_of(world).read_text(encoding="utf-8").replace("twice", "three times"), encoding="utf-8"
+    )
 
     counts = world.counts()
 
@@ -190,7 +192,9 @@ def test_a_new_keyword_categorizes_again_and_reaches_only_what_it_changes(world:
 
 
 def test_a_new_category_moves_its_skills_and_embeds_nothing(world: World) -> None:
-    extra = '\n[[categories]]\nid = "row-wrangling"\nlabel = "Row wrangling"\nkeywords = ["csv-cleaning", "broken rows"]\n'
+    extra = (
+        '\n[[categories]]\nid = "row-wrangling"\nlabel = "Row wrangling"\nkeywords = ["csv-cleaning", "broken rows"]\n'
+    )
     world.taxonomy.write_text(world.taxonomy.read_text(encoding="utf-8") + extra, encoding="utf-8")
 
     counts = world.counts()
@@ -230,7 +234,9 @@ def test_a_changed_policy_reaches_only_skills_that_wait_for_review(world: World)
 
 
 def test_another_state_of_a_source_rewrites_records_and_computes_no_text(world: World) -> None:
-    world.config.write_text(world.config.read_text(encoding="utf-8").replace('"cold"', '"archived"', 1), encoding="utf-8")
+    world.config.write_text(
+        world.config.read_text(encoding="utf-8").replace('"cold"', '"archived"', 1), encoding="utf-8"
+    )
 
     counts = world.counts()
 
@@ -314,7 +320,9 @@ def test_a_lost_store_is_written_again_from_kept_vectors(world: World) -> None:
 def test_a_dropped_collection_is_written_again_from_kept_vectors(world: World) -> None:
     import chromadb
 
-    client = chromadb.PersistentClient(str(world.data / "chroma"), settings=chromadb.Settings(anonymized_telemetry=False))
+    client = chromadb.PersistentClient(
+        str(world.data / "chroma"), settings=chromadb.Settings(anonymized_telemetry=False)
+    )
     (collection,) = client.list_collections()
     client.delete_collection(collection.name)
 

@@ -115,7 +115,7 @@ def test_only_the_sources_that_are_named_are_scanned(tmp_path: Path, command: Co
 def test_the_name_of_a_block_stands_for_all_its_sources(tmp_path: Path, command: Command) -> None:
     home = tmp_path / "hermes"
     world = World(tmp_path)
-    for place in ("skills", "profiles/work/skills"):
+    for place in ("skills", "profiles/office/skills"):
         folder = home / place / f"in-{place.split('/')[0]}"
         folder.mkdir(parents=True)
         text = f"---\nname: {folder.name}\ndescription: Query an SQL database.\n---\n"
@@ -123,16 +123,16 @@ def test_the_name_of_a_block_stands_for_all_its_sources(tmp_path: Path, command:
     world.library()
     world.config.write_text(
         f'{world.config.read_text(encoding="utf-8")}\n[[sources]]\nname = "hermes"\nharness = "hermes"\n'
-        f"profiles = true\nstate = \"hidden\"\npath = {json.dumps(str(home))}\n",
+        f'profiles = true\nstate = "hidden"\npath = {json.dumps(str(home))}\n',
         encoding="utf-8",
     )
 
     account = command(world, "build", "hermes", "--json").json
-    one = command(world, "build", "hermes-work", "--json")
+    one = command(world, "build", "hermes-office", "--json")
 
     assert one.code == 0
     sources = command(world, "status", "--json").json["sources"]
-    assert {name: row["found"] for name, row in sources.items()} == {"main": 4, "hermes": 1, "hermes-work": 1}
+    assert {name: row["found"] for name, row in sources.items()} == {"main": 4, "hermes": 1, "hermes-office": 1}
     assert account["steps"]["scan"]["tasks_run"] == 3  # one that was never scanned is, whoever was asked for
 
 

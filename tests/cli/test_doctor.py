@@ -44,7 +44,10 @@ def test_it_writes_nothing(tmp_path: Path, command: Command) -> None:
     found = findings(world, command, 3)
 
     assert not world.data.exists()
-    assert (found["index"][0]["detail"], found["index"][0]["next"]) == ("there is no index yet", "run `retrieval build`")
+    assert (found["index"][0]["detail"], found["index"][0]["next"]) == (
+        "there is no index yet",
+        "run `retrieval build`",
+    )
     assert found["vector store"][0]["result"] == "warn"
 
 

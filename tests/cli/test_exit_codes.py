@@ -42,7 +42,12 @@ def test_1_when_there_is_no_index(arguments: tuple[str, ...], tmp_path: Path, co
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == f"error: there is no index yet\n  at {where}\n  next: run `retrieval build`\n"
     assert (as_json.code, as_json.err) == (1, "")
-    assert as_json.json == {"error": "there is no index yet", "where": where, "next": "run `retrieval build`", "code": 1}
+    assert as_json.json == {
+        "error": "there is no index yet",
+        "where": where,
+        "next": "run `retrieval build`",
+        "code": 1,
+    }
 
 
 def test_who_has_no_configuration_either_is_told_to_begin_with_it(tmp_path: Path, command: Command) -> None:
@@ -108,7 +113,10 @@ def test_2_when_the_configuration_is_wrong(tmp_path: Path, command: Command) -> 
     for words in (["build"], ["status"], ["verify"], ["graph"], ["show", "a:b"], ["why", "a:b"]):
         ended = command(world, *words)
         assert ended.code == 2
-        assert ended.err == f'error: a [[sources]] block has an unknown key "pth"\n  at {world.config}:3\n  next: did you mean "path"?\n'
+        assert (
+            ended.err
+            == f'error: a [[sources]] block has an unknown key "pth"\n  at {world.config}:3\n  next: did you mean "path"?\n'
+        )
 
 
 def test_a_word_behind_two_dashes_is_no_option(library: World, command: Command) -> None:
@@ -205,9 +213,7 @@ def test_the_run_that_waits_goes_on_when_the_lock_is_free(world: World, command:
 
 
 @pytest.mark.parametrize("arguments", [("search", "anything"), ("verify",)])
-def test_6_when_the_index_is_of_another_contract(
-    arguments: tuple[str, ...], world: World, command: Command
-) -> None:
+def test_6_when_the_index_is_of_another_contract(arguments: tuple[str, ...], world: World, command: Command) -> None:
     path = world.data / "snapshots" / world.generation / "manifest.json"
     path.write_bytes(path.read_bytes().replace(b'"contract":1', b'"contract":99'))
 

@@ -29,7 +29,9 @@ def here(tmp_path: Path) -> Path:
 
 def skill_folder(path: Path) -> Path:
     (path / "one").mkdir(parents=True)
-    (path / "one" / "SKILL.md").write_text("---\nname: one\ndescription: SQL database queries.\n---\n", encoding="utf-8")
+    (path / "one" / "SKILL.md").write_text(
+        "---\nname: one\ndescription: SQL database queries.\n---\n", encoding="utf-8"
+    )
     return path
 
 
@@ -81,7 +83,9 @@ def test_the_current_folders_file_is_the_one_in_force(home: Path, here: Path, co
     assert not (home / ".config").exists()
 
 
-def test_a_variable_and_an_env_file_name_the_file_as_for_every_command(home: Path, here: Path, command: Command) -> None:
+def test_a_variable_and_an_env_file_name_the_file_as_for_every_command(
+    home: Path, here: Path, command: Command
+) -> None:
     named = command(here, "init", "--json", RETRIEVAL_CONFIG="~/a/sources.toml").json
     (here / ".env").write_text("RETRIEVAL_CONFIG=b/mine.toml\n", encoding="utf-8")
     from_file = command(here, "init", "--json").json
@@ -167,7 +171,9 @@ def test_what_is_no_folder_is_refused_and_nothing_is_written(home: Path, here: P
 
 
 @pytest.mark.parametrize("name", [b"caf\xe9", b"two\nlines", b"d\x7fel"], ids=repr)
-def test_a_folder_that_the_file_could_not_name_is_refused(name: bytes, home: Path, here: Path, command: Command) -> None:
+def test_a_folder_that_the_file_could_not_name_is_refused(
+    name: bytes, home: Path, here: Path, command: Command
+) -> None:
     try:
         skill_folder(here / os.fsdecode(name))
     except OSError:

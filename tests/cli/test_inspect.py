@@ -125,7 +125,10 @@ def test_why_tells_a_change_that_came_from_elsewhere(world: World, command: Comm
 
     reasons = why(world, command)
 
-    assert reasons["changed_input"] == "not its own files, but the vocabulary, the configuration, another skill or the program"
+    assert (
+        reasons["changed_input"]
+        == "not its own files, but the vocabulary, the configuration, another skill or the program"
+    )
     assert reasons["categories"] == ["research"]
     assert reasons["evidence"] == [{"category": "research", "rule": "override", "keyword": "", "field": ""}]
     assert "category    research by override" in command(world, "why", "main:sql-tuning").lines

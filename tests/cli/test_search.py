@@ -66,7 +66,13 @@ def test_explain_shows_shares_that_add_up_to_the_score(library: World, command: 
     assert row["terms"]
     assert sum(row["shares"].values()) == pytest.approx(row["base_score"], abs=1e-4)
     assert sum(map(float, re.findall(r"adds ([0-9.]+)", text))) == pytest.approx(row["score"], abs=1e-3)
-    for said in ("semantic: rank ", "lexical: rank ", "query words in name, description and tags: ", "terms: ", "path: "):
+    for said in (
+        "semantic: rank ",
+        "lexical: rank ",
+        "query words in name, description and tags: ",
+        "terms: ",
+        "path: ",
+    ):
         assert said in text
 
 
@@ -74,7 +80,10 @@ def test_explain_shows_shares_that_add_up_to_the_score(library: World, command: 
     ("filters", "expected"),
     [
         (["--source", "side"], {"index-advice"}),
-        (["--source", "side", "--source", "main"], {"index-advice", "sql-tuning", "csv-cleaning", "pod-audit", "release-notes"}),
+        (
+            ["--source", "side", "--source", "main"],
+            {"index-advice", "sql-tuning", "csv-cleaning", "pod-audit", "release-notes"},
+        ),
         (["--category", "databases"], {"index-advice", "sql-tuning"}),
         (["--category", "databases", "--source", "main"], {"sql-tuning"}),
         (["--state", "cold"], {"index-advice", "sql-tuning", "csv-cleaning", "pod-audit", "release-notes"}),
@@ -99,7 +108,9 @@ def test_a_value_that_no_skill_has_is_an_error_that_names_those_there_are(librar
 def test_skills_that_are_not_indexed_are_in_no_answer(library: World, command: Command) -> None:
     found = command(library, "search", "does the thing, see below", "--limit", "200", "--json").json
 
-    assert not {"main:nothing", "side:copy", "own:release-notes", "main:broken"} & {row["id"] for row in found["results"]}
+    assert not {"main:nothing", "side:copy", "own:release-notes", "main:broken"} & {
+        row["id"] for row in found["results"]
+    }
 
 
 def test_a_lane_that_cannot_take_part_says_why(library: World, command: Command) -> None:
@@ -207,7 +218,11 @@ def test_each_answer_of_a_stream_is_there_before_the_next_question(library: Worl
     with process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for query, name in (("slow sql query", "sql-tuning"), ("audit pods", "pod-audit"), ("broken csv", "csv-cleaning")):
+        for query, name in (
+            ("slow sql query", "sql-tuning"),
+            ("audit pods", "pod-audit"),
+            ("broken csv", "csv-cleaning"),
+        ):
             process.stdin.write(query + "\n")
             process.stdin.flush()
             assert names(json.loads(process.stdout.readline())) == [name]

@@ -163,9 +163,7 @@ def test_every_change_by_hand_is_named_and_the_next_build_mends_them_all(tmp_pat
 
 @pytest.mark.long
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_each_change_by_hand_alone_is_noticed(
-    change: Callable[[World], str], tmp_path: Path, command: Command
-) -> None:
+def test_each_change_by_hand_alone_is_noticed(change: Callable[[World], str], tmp_path: Path, command: Command) -> None:
     world = large(tmp_path)
     expected = change(world)
 
@@ -204,9 +202,7 @@ def lose_a_file(world: World) -> str:
 
 
 @pytest.mark.parametrize("damage", [cut_the_records, garble_the_records, count_more, lose_a_file])
-def test_a_damaged_file_of_the_index_is_named(
-    damage: Callable[[World], str], world: World, command: Command
-) -> None:
+def test_a_damaged_file_of_the_index_is_named(damage: Callable[[World], str], world: World, command: Command) -> None:
     name = damage(world)
 
     found = command(world, "verify", "--json")
@@ -218,7 +214,9 @@ def test_a_damaged_file_of_the_index_is_named(
 def test_after_a_build_it_agrees_and_leaves_no_trace(world: World, command: Command) -> None:
     def traces() -> dict[Path, tuple[int, int]]:
         paths = [*world.data.rglob("*"), *world.lib("main").rglob("*")]
-        return {path: (path.stat().st_mtime_ns, path.stat().st_ctime_ns) for path in paths if path.name != "writer.lock"}
+        return {
+            path: (path.stat().st_mtime_ns, path.stat().st_ctime_ns) for path in paths if path.name != "writer.lock"
+        }
 
     world.build()  # the second scan reads once more what is as young as the first
     before = traces()
@@ -227,7 +225,9 @@ def test_after_a_build_it_agrees_and_leaves_no_trace(world: World, command: Comm
 
     cards = len(world.catalog())
     assert (found.code, found.err) == (0, "")
-    assert re.fullmatch(rf"0 disagreements; checked \d+ files, 4 skills, {cards} cards, 4 vectors, 4 rows", found.lines[-1])
+    assert re.fullmatch(
+        rf"0 disagreements; checked \d+ files, 4 skills, {cards} cards, 4 vectors, 4 rows", found.lines[-1]
+    )
     assert {path for path in before if traces().get(path) != before[path]} == set()
     assert world.counts() == {}
 

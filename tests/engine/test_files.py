@@ -24,9 +24,13 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_part(tmp_path: Path) -> N
     path = tmp_path / "b.txt"
     files.write(path, b"one")
 
-    with pytest.raises(ZeroDivisionError), files.replacing(path) as part:
-        part.write_bytes(b"half")
-        raise ZeroDivisionError
+    def fail() -> None:
+        with files.replacing(path) as part:
+            part.write_bytes(b"half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
 
     assert path.read_bytes() == b"one"
     assert list(tmp_path.iterdir()) == [path]

@@ -27,14 +27,20 @@ def world(tmp_path: Path) -> World:
 
 
 def remote(server: Server) -> dict[str, str]:
-    return {"RETRIEVAL_CHROMA_MODE": "server", "RETRIEVAL_CHROMA_HOST": "127.0.0.1", "RETRIEVAL_CHROMA_PORT": str(server.port)}
+    return {
+        "RETRIEVAL_CHROMA_MODE": "server",
+        "RETRIEVAL_CHROMA_HOST": "127.0.0.1",
+        "RETRIEVAL_CHROMA_PORT": str(server.port),
+    }
 
 
 def ids(answer: dict) -> list[str]:
     return [row["id"] for row in answer["results"]]
 
 
-def test_a_build_moves_from_embedded_to_a_server_without_embedding_and_both_rank_alike(world: World, server: Server) -> None:
+def test_a_build_moves_from_embedded_to_a_server_without_embedding_and_both_rank_alike(
+    world: World, server: Server
+) -> None:
     world.build()
     here = world.json("search", "my spreadsheet has broken rows")
 
@@ -59,7 +65,9 @@ def test_filters_hold_for_what_the_server_ranks(world: World, server: Server) ->
     assert all(category in row["categories"] for row in answer["results"])
 
 
-def test_a_server_that_dies_fails_the_build_with_code_4_and_leaves_search_to_the_other_lane(world: World, server: Server) -> None:
+def test_a_server_that_dies_fails_the_build_with_code_4_and_leaves_search_to_the_other_lane(
+    world: World, server: Server
+) -> None:
     world.build(**remote(server))
     before = world.generation
     server.kill()

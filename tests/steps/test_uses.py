@@ -76,4 +76,6 @@ def test_every_module_named_exists() -> None:
     for modules in USES.values():
         for module in modules:
             assert isinstance(source_of(module), bytes)
-            assert Path(ROOT, *module.split(".")).with_suffix(".py").is_file() or Path(ROOT, *module.split(".")).is_dir()
+            assert (
+                Path(ROOT, *module.split(".")).with_suffix(".py").is_file() or Path(ROOT, *module.split(".")).is_dir()
+            )
