@@ -73,7 +73,7 @@ def task_embed():
 
 def task_upsert():
     """bring the vector store to what the manifests say"""
-    return task(t.upsert, reads=[*each("select"), *each("descriptor"), *each("embed")])
+    return task(t.upsert, reads=[*each("select"), *each("descriptor"), *each("embed")], after=["terms"])
 
 
 def task_publish():

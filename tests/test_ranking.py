@@ -35,6 +35,7 @@ def test_the_first_place_in_every_lane_scores_one() -> None:
     assert {name: place.rank for name, place in fused[0].lanes.items()} == {"semantic": 1, "lexical": 1}
 
 
+@pytest.mark.requirement("R026")
 def test_shares_follow_weighted_reciprocal_rank() -> None:
     fused = ranking.fuse([lane("a", 1, 2), lane("b", 2)], weights={"a": 1.0, "b": 3.0}, k=60)
     by_row = {item.row: item for item in fused}
@@ -82,6 +83,7 @@ def test_a_lane_of_no_weight_finds_nothing() -> None:
         pytest.param("the of", Described("the-of", "the of"), 0.0, id="stop words are no words"),
     ],
 )
+@pytest.mark.requirement("R216")
 def test_the_tie_breaker_weighs_name_description_and_whole_query(
     query: str, described: Described, expected: float
 ) -> None:

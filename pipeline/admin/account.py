@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -66,17 +68,33 @@ def counted(counts: dict[str, dict[str, int]]) -> dict[str, int]:
 
 
 def holder(build: Build) -> dict[str, object]:
-    """Who writes to the data directory right now (pid, command, since); {} when nobody does."""
-    if not build.paths.lock.exists() or build.lock.held:
-        return {}
+    """Who writes to the data directory right now (pid, command, since); {} when nobody does. Takes no lock and leaves no trace."""
+    found = build.lock.holder()
+    pid = found.get("pid")
+    return found if isinstance(pid, int) and _alive(pid) else {}
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process runs. A killed build leaves its name behind; Windows cannot be asked without harm, so it is believed."""
+    if os.name == "nt":
+        return True
     try:
-        build.lock.acquire(0)
-    except LockedError as error:
-        return error.holder or {"pid": None}
-    except OSError:
-        return {}  # a data directory that this user may only read: whoever may write to it has another view of it
-    build.lock.release()
-    return {}
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True  # somebody else's
+    return True
+
+
+def wait_for_quiet(build: Build) -> None:
+    """Wait, at most as long as for the lock, until nobody writes. Raises LockedError naming who still does."""
+    timeout = build.settings.lock_timeout
+    deadline = time.monotonic() + timeout
+    while found := holder(build):
+        if time.monotonic() >= deadline:
+            raise LockedError(build.paths.lock, found, timeout)
+        time.sleep(0.05)
 
 
 def last_run(build: Build) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.admin import account
 from pipeline.engine.picture import Node, states
 from pipeline.engine.shadow import ShadowBuild, shadow
 
@@ -18,7 +19,7 @@ def nodes(build: Build) -> list[Node]:
 
     state: current (nothing to do), stale (would run), waiting (runs if what it needs turns out different).
     """
-    build.writer()  # asking doit rewrites its cache, which a build at the same time would lose
+    account.wait_for_quiet(build)  # asking doit rewrites its cache, which a build at the same time would lose
     found = [
         node for node in states(build) if node.name != "verify"
     ]  # which is current at no time, and part of no build

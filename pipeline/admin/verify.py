@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pipeline.admin import account
 from pipeline.engine import generation
 from pipeline.engine.shadow import ShadowBuild, run_steps, shadow
 from serve import contract
 from serve.contract import Record
-from serve.errors import ContractError, NoIndexError, OperatorError
+from serve.errors import ContractError, ExitCode, NoIndexError, OperatorError
 
 if TYPE_CHECKING:
     from pipeline.engine.build import Build
-    from pipeline.tasks.assembly import Entry
+    from pipeline.tasks.entries import Entry
     from serve.contract import Pointer
     from serve.snapshot import Snapshot
 
@@ -53,15 +54,18 @@ class Findings:
 
 
 def verify(build: Build) -> dict[str, Any]:
-    """Compare sources, catalog, store and snapshot. Changes none of them; no build runs meanwhile.
+    """Compare sources, catalog, store and snapshot. Changes none of them, and takes no lock.
 
     Raises NoIndexError or ContractError without an index that this program can read, LockedError while another run writes,
-    OperatorError when the folder of a source is away.
+    OperatorError when the folder of a source is away or a build came between.
     """
-    if generation.current(build.paths.snapshots) is None:
+    begun = generation.current(build.paths.snapshots)
+    if begun is None:
         raise _no_index(build)
     _check_folders(build)
-    build.writer()
+    if not build.lock.held:
+        account.wait_for_quiet(build)
+        begun = generation.current(build.paths.snapshots)
     findings = Findings()
     snapshot = _published(build, findings)
     try:
@@ -71,6 +75,14 @@ def verify(build: Build) -> dict[str, Any]:
     finally:
         if snapshot is not None:
             snapshot.close()
+    between = generation.current(build.paths.snapshots) != begun or (account.holder(build) and not build.lock.held)
+    if findings.rows and between:
+        raise OperatorError(
+            "a build came between, so what was compared does not belong together",
+            where=str(build.paths.data),
+            next_step="verify again when it has ended",
+            code=ExitCode.LOCKED,
+        )
     return findings.as_dict()
 
 
@@ -86,9 +98,7 @@ def _check_folders(build: Build) -> None:
 
 
 def _compare(clean: ShadowBuild, snapshot: Snapshot | None, findings: Findings) -> None:
-    from pipeline.tasks import assembly
-
-    entries = assembly.gather(clean)
+    entries = clean.entries
     if snapshot is not None:
         _compare_sources(clean, entries, snapshot, findings)
     _compare_cards(clean, findings)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pipeline.chroma.config import ChromaConfig
     from pipeline.engine.vocabulary import Vocabulary
     from pipeline.settings import Settings, Source
+    from pipeline.tasks.entries import Entry
     from pipeline.taxonomy import Overrides, Taxonomy
     from serve.contract import EmbedderIdentity, StoreInfo
     from serve.embedder import Embedder, EmbedderConfig
@@ -155,6 +156,13 @@ class Build:
         """The manifest rows of a step, decoded once per run. Treat them as read-only. Raises OperatorError."""
         path = self.paths.manifest(step, source)
         return self.manifests.load(path, row_type)
+
+    @functools.cached_property
+    def entries(self) -> list[Entry]:
+        """All indexed skills with their parts, in snapshot order. Only for tasks that come after all that make parts."""
+        from pipeline.tasks import entries
+
+        return entries.gather(self)
 
     @contextmanager
     def resolving(self, step: str) -> Iterator[Resolver]:

@@ -53,6 +53,15 @@ class GenerationWriter:
             os.fsync(file.fileno())
         faults.reach("generation:file")
 
+    def keep(self, *names: str) -> None:
+        """Take files of the old generation over as they are."""
+        for name in names:
+            if self.old is None:
+                raise FileNotFoundError(name)
+            if not _link(self.old / name, self.folder / name):
+                shutil.copyfile(self.old / name, self.folder / name)
+            self.entries[name] = self.old_files[name]
+
     def put_array(self, name: str, array: npt.NDArray[np.generic]) -> None:
         """Add an array as .npy, version 1 of the format, C order."""
         import numpy as np

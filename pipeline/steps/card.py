@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from blake3 import blake3
 
+from pipeline.model import Link
 from serve.contract import Descriptor, Record
 
 MAX_TITLE = 200
@@ -53,7 +54,7 @@ def card_path(skill_id: str) -> str:
     return f"skills/{slug(source)}/{slug(name)}-{_short_digest(skill_id)}.md"
 
 
-def title_of(record: Record) -> str:
+def title_of(record: Record | Link) -> str:
     """The name to show: the record's, or its folder's when that holds nothing visible."""
     return plain(record.name)[:MAX_TITLE].strip() or plain(record.id.rsplit("/", 1)[-1])[:MAX_TITLE] or "unnamed"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from pipeline.model import Link
 from pipeline.steps.card import card_path, exact_slug, inline, line, title_of, yaml
 from serve.contract import Record
 
@@ -14,7 +15,7 @@ class _Link(NamedTuple):
     target: str
 
 
-def hubs(records: Iterable[Record], labels: Mapping[str, str] | None = None) -> dict[str, str]:
+def hubs(records: Iterable[Record | Link], labels: Mapping[str, str] | None = None) -> dict[str, str]:
     """The hub pages by their path below the catalog.
 
     index.md leads to sources.md and categories.md, these to a page for each source and category, and these to the cards, by

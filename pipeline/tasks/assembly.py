@@ -5,6 +5,8 @@ Rows that did not change are taken from the generation before; the result is the
 
 from __future__ import annotations
 
+import itertools
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -12,35 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.engine import files, generation, manifest
-from pipeline.model import Keyed, Selected
 from pipeline.tasks import embed, texts
+from pipeline.tasks.entries import Entry, selected, whole_mark
 from serve import contract
 from serve.contract import SnapshotManifest
 from serve.lanes import postings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pipeline.engine.build import Build
     from pipeline.engine.generation import GenerationWriter
 
 RECORD, DESCRIPTOR, TERMS, VECTOR = range(4)
-
-
-class Entry(NamedTuple):
-    """One indexed skill with the rows that name its parts."""
-
-    source: str
-    selected: Selected
-    descriptor: Keyed
-    terms: Keyed
-    embed: Keyed
-
-    @property
-    def id(self) -> str:
-        """The skill's ID."""
-        return self.selected.id
+Rows = npt.NDArray[np.int64]
 
 
 class Old:
@@ -58,9 +46,13 @@ class Old:
         array: npt.NDArray[np.generic] = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
         return array
 
-    def same(self, entries: Sequence[Entry], keys: npt.NDArray[np.uint8], part: int) -> npt.NDArray[np.int64]:
+    def places(self, entries: Sequence[Entry]) -> Rows:
+        """For each entry the old row of its ID, else -1."""
+        return np.array([self.rows.get(entry.id, -1) for entry in entries], dtype=np.int64)
+
+    def same(self, places: Rows, keys: npt.NDArray[np.uint8], part: int) -> Rows:
         """For each entry the old row that has an equal part, else -1."""
-        rows = np.array([self.rows.get(entry.id, -1) for entry in entries], dtype=np.int64)
+        rows = places.copy()
         if len(rows) and len(self.keys):
             equal = (np.asarray(self.keys)[rows, part] == keys[:, part]).all(axis=1)
             rows[~equal] = -1
@@ -68,62 +60,47 @@ class Old:
             rows[:] = -1
         return rows
 
+    def unchanged(self, rows: Rows) -> bool:
+        """Whether these are all old rows in their old order: whatever is made of them is as it was."""
+        return len(rows) == len(self.rows) and np.array_equal(rows, np.arange(len(rows)))
+
 
 class _OnlyId(msgspec.Struct):
     id: str
 
 
-def gather(build: Build) -> list[Entry]:
-    """All indexed skills in ascending order of their IDs' UTF-8 bytes."""
-    entries = []
-    for source in build.sources:
-        keyed = {
-            step: {row.id: row for row in build.rows(step, source.name, Keyed)}
-            for step in ("descriptor", "terms", "embed")
-        }
-        entries += [
-            Entry(source.name, row, keyed["descriptor"][row.id], keyed["terms"][row.id], keyed["embed"][row.id])
-            for row in build.rows("select", source.name, Selected)
-            if row.record is not None
-        ]
-    return sorted(entries, key=lambda entry: entry.id.encode("utf-8", "surrogatepass"))
-
-
-def old_generation(root: Path) -> Old | None:
-    """The current generation, if there is one and every byte of it is as it was published."""
+def old_generation(root: Path, *, trusted: bool) -> Old | None:
+    """The current generation, if every byte of it is as it was published. trusted: that is known, and not looked at again."""
     pointer = generation.current(root)
     held = generation.read_manifest(root / pointer.generation) if pointer else None
-    if pointer is None or held is None or generation.damaged(root / pointer.generation, held):
+    if pointer is None or held is None:
         return None
-    return Old(root / pointer.generation, held)
+    folder = root / pointer.generation
+    return None if not trusted and generation.damaged(folder, held) else Old(folder, held)
 
 
 def keys_of(entries: Sequence[Entry]) -> npt.NDArray[np.uint8]:
     """What each part of each row was made from: uint8 [rows, 4 parts, 16 bytes]."""
-    hexes = [
-        files.digest(manifest.encode(entry.selected.record))
-        + entry.descriptor.digest
-        + entry.terms.digest
-        + entry.embed.key
-        for entry in entries
-    ]
+    hexes = [whole_mark(entry) + entry.descriptor.digest + entry.terms.digest + entry.embed.key for entry in entries]
     return np.frombuffer(bytes.fromhex("".join(hexes)), dtype=np.uint8).reshape(len(entries), 4, 16)
 
 
 def write(build: Build, writer: GenerationWriter, old: Old | None, counts: dict[str, dict[str, int]]) -> str:
     """Write the generation that the manifests describe; returns its name."""
-    entries = gather(build)
+    entries = build.entries
     keys = keys_of(entries)
-    records = [manifest.encode(entry.selected.record) + b"\n" for entry in entries]
-    writer.put_lines(contract.RECORDS, contract.RECORDS_INDEX, records)
-    writer.put_lines(contract.DESCRIPTORS, contract.DESCRIPTORS_INDEX, _descriptors(build, entries, keys, old))
-    vectors = _vectors(build, entries, keys, old)
-    writer.put_array(contract.VECTORS, vectors)
-    for name, array in _lexical(build, entries, keys, old).items():
-        writer.put_array(f"{contract.LEXICAL_PREFIX}{name}.npy", array)
-    writer.put(contract.FACETS, _facets(entries))
-    writer.put_array(contract.KEYS, keys)
-    identity = msgspec.structs.replace(build.identity, dimension=int(vectors.shape[1]))
+    places = old.places(entries) if old else np.full(len(entries), -1, dtype=np.int64)
+    rows = [old.same(places, keys, part) if old else places for part in range(4)]
+    lexical = _lexical(build, entries, rows[TERMS], old)
+    with ThreadPoolExecutor(1) as beside:
+        job = beside.submit(_put_lexical, writer, lexical, old)
+        _put_records(writer, entries, rows[RECORD], old)
+        _put_descriptors(build, writer, entries, rows[DESCRIPTOR], old)
+        dimension = _put_vectors(build, writer, entries, rows[VECTOR], old)
+        writer.put(contract.FACETS, _facets(entries))
+        writer.put_array(contract.KEYS, keys)
+        job.result()
+    identity = msgspec.structs.replace(build.identity, dimension=dimension)
     return writer.finish(
         SnapshotManifest(
             contract=contract.CONTRACT_VERSION,
@@ -138,65 +115,108 @@ def write(build: Build, writer: GenerationWriter, old: Old | None, counts: dict[
     )
 
 
-def _selected(entries: Sequence[Entry]) -> dict[str, Selected]:
-    return {entry.id: entry.selected for entry in entries}
+def _put_records(writer: GenerationWriter, entries: Sequence[Entry], rows: Rows, old: Old | None) -> None:
+    fresh = {
+        place: manifest.encode(entries[place].selected.record) + b"\n" for place in np.flatnonzero(rows < 0).tolist()
+    }
+    _put_lines(writer, (contract.RECORDS, contract.RECORDS_INDEX), rows, fresh, old)
 
 
-def _descriptors(
-    build: Build, entries: Sequence[Entry], keys: npt.NDArray[np.uint8], old: Old | None
-) -> list[bytes | memoryview]:
-    lines: list[bytes | memoryview] = [b""] * len(entries)
-    rows = old.same(entries, keys, DESCRIPTOR) if old else np.full(len(entries), -1)
-    if old:
-        data = memoryview((old.folder / contract.DESCRIPTORS).read_bytes())
-        index = old.array(contract.DESCRIPTORS_INDEX).tolist()
-        for position, row in enumerate(rows.tolist()):
-            if row >= 0:
-                lines[position] = data[index[row] : index[row + 1]]
-    fresh = np.flatnonzero(rows < 0).tolist()
-    chosen = [entries[position] for position in fresh]
-    made = texts.descriptors(build, _selected(chosen), [entry.descriptor for entry in chosen])
-    for position, item in zip(fresh, made, strict=True):
+def _put_descriptors(
+    build: Build, writer: GenerationWriter, entries: Sequence[Entry], rows: Rows, old: Old | None
+) -> None:
+    places = np.flatnonzero(rows < 0).tolist()
+    chosen = [entries[place] for place in places]
+    made = texts.descriptors(build, selected(chosen), [entry.descriptor for entry in chosen])
+    fresh = {}
+    for place, item in zip(places, made, strict=True):
         shown = msgspec.structs.replace(item, head=item.head[: contract.SNAPSHOT_HEAD])
-        lines[position] = manifest.encode(shown) + b"\n"
-    return lines
+        fresh[place] = manifest.encode(shown) + b"\n"
+    _put_lines(writer, (contract.DESCRIPTORS, contract.DESCRIPTORS_INDEX), rows, fresh, old)
 
 
-def _vectors(
-    build: Build, entries: Sequence[Entry], keys: npt.NDArray[np.uint8], old: Old | None
-) -> npt.NDArray[np.float32]:
-    rows = old.same(entries, keys, VECTOR) if old else np.full(len(entries), -1)
+def _put_lines(
+    writer: GenerationWriter, names: tuple[str, str], rows: Rows, fresh: Mapping[int, bytes], old: Old | None
+) -> None:
+    """Lines taken over from the generation before, in runs, and fresh ones (by place) between them; then their index."""
+    if old is not None and old.unchanged(rows):
+        writer.keep(*names)
+        return
+    lengths = np.zeros(len(rows), dtype=np.int64)
+    parts: list[bytes | memoryview] = []
+    if old is not None:
+        data = memoryview((old.folder / names[0]).read_bytes())
+        index = old.array(names[1]).astype(np.int64)
+        lengths[rows >= 0] = np.diff(index)[rows[rows >= 0]]
+    for place, line in fresh.items():
+        lengths[place] = len(line)
+    breaks = np.flatnonzero((np.diff(rows) != 1) | (rows[1:] < 0) | (rows[:-1] < 0)) + 1
+    edges = [0, *breaks.tolist(), len(rows)] if len(rows) else [0]
+    for start, end in itertools.pairwise(edges):
+        row = int(rows[start])
+        parts.append(fresh[start] if row < 0 else data[index[row] : index[row + end - start]])
+    writer.put(names[0], *parts)
+    starts = np.zeros(len(rows) + 1, dtype="<u8")
+    np.cumsum(lengths, out=starts[1:])
+    writer.put_array(names[1], starts)
+
+
+def _put_vectors(build: Build, writer: GenerationWriter, entries: Sequence[Entry], rows: Rows, old: Old | None) -> int:
+    """Write the matrix; returns the dimension."""
+    if old is not None and len(rows) and old.unchanged(rows):
+        writer.keep(contract.VECTORS)
+        return old.manifest.embedder.dimension
     fresh = np.flatnonzero(rows < 0)
-    made = embed.vectors(build, [(entries[position].source, entries[position].embed) for position in fresh.tolist()])
-    if not old or not len(entries) or len(fresh) == len(entries):
-        return made
+    made = embed.vectors(build, [(entries[place].source, entries[place].embed) for place in fresh.tolist()])
+    if old is None or len(fresh) == len(entries):
+        writer.put_array(contract.VECTORS, made)
+        return int(made.shape[1])
     held = old.array(contract.VECTORS)
     result = np.empty((len(entries), held.shape[1]), dtype="<f4")
     kept = np.flatnonzero(rows >= 0)
     result[kept] = held[rows[kept]]
     if len(fresh):
         result[fresh] = made
-    return result
+    writer.put_array(contract.VECTORS, result)
+    return int(result.shape[1])
 
 
-def _lexical(
-    build: Build, entries: Sequence[Entry], keys: npt.NDArray[np.uint8], old: Old | None
-) -> dict[str, npt.NDArray[np.generic]]:
-    rows = old.same(entries, keys, TERMS) if old else np.full(len(entries), -1)
+class _Lexical(NamedTuple):
+    """What the lexical arrays are made from. whole: all items anew; else the items at `places`, the rest moved over."""
+
+    whole: bool
+    places: Sequence[int]
+    items: Sequence[bytes]
+    rows: Rows
+
+
+def _lexical(build: Build, entries: Sequence[Entry], rows: Rows, old: Old | None) -> _Lexical:
     # Replacing many rows costs more than assembling all of them again.
     whole = old is None or np.count_nonzero(rows < 0) > len(entries) // 8
     places = range(len(entries)) if whole else np.flatnonzero(rows < 0).tolist()
     chosen = [entries[place] for place in places]
     described = {entry.id: entry.descriptor for entry in chosen}
-    items = texts.terms(build, _selected(chosen), [entry.terms for entry in chosen], described)
-    if old is None or whole:
-        return postings.assemble(items)
+    items = texts.terms(build, selected(chosen), [entry.terms for entry in chosen], described)
+    return _Lexical(bool(whole), places, items, rows)
+
+
+def _put_lexical(writer: GenerationWriter, made: _Lexical, old: Old | None) -> None:
+    """Write the lexical arrays. Runs beside the rest: it touches nothing of the build's, and numpy lets others work."""
     prefix = contract.LEXICAL_PREFIX
-    names = [name for name in old.manifest.files if name.startswith(prefix)]
-    held = {name.removeprefix(prefix).removesuffix(".npy"): old.array(name) for name in names}
-    moved = np.full(len(old.rows), -1, dtype=np.int64)
-    moved[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
-    return postings.replace(held, moved, dict(zip(places, items, strict=True)), len(entries))
+    rows = made.rows
+    if old is not None and old.unchanged(rows):
+        writer.keep(*(name for name in old.manifest.files if name.startswith(prefix)))
+        return
+    if old is None or made.whole:
+        arrays = postings.assemble(made.items)
+    else:
+        names = [name for name in old.manifest.files if name.startswith(prefix)]
+        held = {name.removeprefix(prefix).removesuffix(".npy"): old.array(name) for name in names}
+        moved = np.full(len(old.rows), -1, dtype=np.int64)
+        moved[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
+        arrays = postings.replace(held, moved, dict(zip(made.places, made.items, strict=True)), len(rows))
+    for name, array in arrays.items():
+        writer.put_array(f"{prefix}{name}.npy", array)
 
 
 def _facets(entries: Sequence[Entry]) -> bytes:

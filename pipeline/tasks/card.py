@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from pipeline.engine import files, manifest, outputs
+from pipeline.engine import files, outputs
 from pipeline.model import Keyed, Selected
 from pipeline.tasks import texts
 
@@ -62,10 +60,5 @@ def wanted(build: Build, source: str) -> tuple[dict[str, str], dict[str, outputs
 
         path = card.card_path(row.id)
         owner[path] = row.id
-        pages[path] = outputs.Wanted(files.key(base, row.digest, manifest.encode(_shown(record))), make)
+        pages[path] = outputs.Wanted(files.key(base, row.digest, selected[row.id].mark), make)
     return owner, pages
-
-
-def _shown(record: Record) -> Record:
-    """The record without what no card shows: a changed bundled file makes no card again."""
-    return msgspec.structs.replace(record, digest="", package_digest="", files=0, bytes=0)

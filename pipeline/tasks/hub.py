@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.engine import files, manifest, outputs
+from pipeline.model import Link
 from pipeline.tasks import select as select_task
 from pipeline.tasks import texts
-from serve.contract import Record
 
 if TYPE_CHECKING:
     from pipeline.engine.build import Build
@@ -46,5 +46,5 @@ def wanted(build: Build) -> dict[str, str]:
     """These pages by relative path."""
     from pipeline.steps import hubs
 
-    records = manifest.load(select_task.links_path(build), Record)
-    return {**hubs.hubs(records, build.taxonomy.labels), **hubs.library()}
+    links = manifest.load(select_task.links_path(build), Link)
+    return {**hubs.hubs(links, build.taxonomy.labels), **hubs.library()}

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pipeline.engine import files, manifest
-from pipeline.model import Categorized, Found, Selected
+from pipeline.model import Categorized, Found, Link, Selected
 from pipeline.steps import select
-from pipeline.tasks import texts
+from pipeline.tasks import entries, texts
 
 if TYPE_CHECKING:
     from pipeline.engine.build import Build
@@ -35,7 +35,11 @@ def run(build: Build) -> None:
         names = [source.name for source in build.sources]
         found = [row for name in names for row in build.rows("scan", name, Found)]
         categorized = {row.id: row for name in names for row in build.rows("categorize", name, Categorized)}
-        rows = select.decide(found, categorized, origins(build), build.settings.uncategorized)
+        decided = select.decide(found, categorized, origins(build), build.settings.uncategorized)
+        rows = [
+            msgspec.structs.replace(row, mark=entries.mark(row.record)) if row.record is not None else row
+            for row in decided
+        ]
         source_of = {item.id: item.source for item in found}
         by_source: dict[str, list[Selected]] = {name: [] for name in names}
         for row in rows:
@@ -61,31 +65,14 @@ def _store(build: Build, source: str, rows: list[Selected]) -> None:
 
 def _store_links(build: Build, rows: list[Selected]) -> None:
     """What the catalog's hub pages say of each indexed skill: an edit that changes none of it does not reach them."""
-    links = [msgspec.structs.replace(row.record, **_NOT_LINKED) for row in rows if row.record is not None]
+    records = [row.record for row in rows if row.record is not None]
+    links = [Link(id=item.id, name=item.name, source=item.source, categories=item.categories) for item in records]
     manifest.store(links_path(build), links)
 
 
 def links_path(build: Build) -> Path:
     """The manifest of links."""
     return build.paths.build / "links.jsonl"
-
-
-_NOT_LINKED: dict[str, object] = {
-    "description": "",
-    "tags": (),
-    "path": "",
-    "digest": "",
-    "package_digest": "",
-    "files": 0,
-    "bytes": 0,
-    "native_in": (),
-    "hidden_in": (),
-    "duplicates": (),
-    "aliases": (),
-    "diagnostics": (),
-    "state": "",
-    "harness": "",
-}
 
 
 def _digest(row: Selected) -> str:

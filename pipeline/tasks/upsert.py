@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from pipeline.engine import files, manifest
-from pipeline.model import Keyed, Selected
+from pipeline.model import Keyed
 from pipeline.tasks import embed, texts
+from pipeline.tasks.entries import Entry
 from serve.errors import UnreachableError
 
 if TYPE_CHECKING:
@@ -30,15 +31,6 @@ class Stamp(msgspec.Struct, frozen=True):
 
     ledger: str
     fingerprint: str | None
-
-
-class Entry(NamedTuple):
-    """One skill that should have a row."""
-
-    source: str
-    selected: Selected
-    descriptor: Keyed
-    embed: Keyed
 
 
 def settings(build: Build) -> list[str]:
@@ -151,30 +143,17 @@ def intact(build: Build) -> bool:
 
 def gather(build: Build) -> dict[str, Entry]:
     """All indexed skills by ID."""
-    entries = {}
-    for source in build.sources:
-        described, embedded = (
-            {row.id: row for row in build.rows(step, source.name, Keyed)} for step in ("descriptor", "embed")
-        )
-        for row in build.rows("select", source.name, Selected):
-            if row.record is not None:
-                entries[row.id] = Entry(source.name, row, described[row.id], embedded[row.id])
-    return entries
+    return {entry.id: entry for entry in build.entries}
 
 
 def row_keys(entries: Mapping[str, Entry]) -> dict[str, str]:
     """By ID what the row is made from, as one digest."""
-    base = texts.code_digest("upsert").encode()
-    keys = {}
-    for skill, entry in entries.items():
-        record = entry.selected.record
-        if record is not None:
-            # Digests have one length, so putting them one after the other cannot make two different lists equal.
-            shown = manifest.encode(msgspec.structs.replace(record, package_digest="", files=0, bytes=0))
-            keys[skill] = files.digest(
-                b"".join((base, entry.descriptor.short.encode(), entry.embed.key.encode(), shown))
-            )
-    return keys
+    base = texts.code_digest("upsert")
+    # Digests have one length, so putting them one after the other cannot make two different lists equal.
+    return {
+        skill: files.digest(f"{base}{entry.selected.mark}{entry.descriptor.short}{entry.embed.key}".encode())
+        for skill, entry in entries.items()
+    }
 
 
 def rows(build: Build, entries: Sequence[Entry], keys: Mapping[str, str]) -> Rows:

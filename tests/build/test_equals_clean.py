@@ -307,7 +307,7 @@ def check(root: Path, server: EmbeddingServer, rounds: list[list[Edit]], *, sett
 _KEPT = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=_KEPT, phases=[Phase.explicit, Phase.generate, Phase.shrink])
+@settings(max_examples=16, deadline=None, derandomize=True, suppress_health_check=_KEPT, phases=[Phase.explicit, Phase.generate, Phase.shrink])
 @given(histories, st.booleans())
 def test_after_any_edits_an_incremental_build_equals_a_clean_one(
     tmp_path_factory: pytest.TempPathFactory, server: EmbeddingServer, rounds: list[list[Edit]], settled: bool
@@ -326,5 +326,6 @@ def test_after_any_of_many_histories_an_incremental_build_equals_a_clean_one(
 
 @pytest.mark.long
 @pytest.mark.parametrize("what", sorted(EDITS))
+@pytest.mark.requirement("R221")
 def test_after_each_kind_of_edit_an_incremental_build_equals_a_clean_one(tmp_path: Path, server: EmbeddingServer, what: str) -> None:
     check(tmp_path, server, [[("add", 3, 5)], [(what, 1, 2)], [(what, 2, 3)]], settled=True)

@@ -257,6 +257,7 @@ def test_a_source_that_is_no_longer_configured_leaves_in_one_run(world: World) -
     assert sorted(path for path in world.catalog() if path.startswith("skills/main/")) == []
 
 
+@pytest.mark.requirement("R221", "R222")
 def test_a_source_whose_folder_is_away_keeps_its_skills_and_says_so(world: World) -> None:
     before = world.snapshot()["records.jsonl"]
     world.lib("main").rename(world.root / "away")
@@ -388,6 +389,7 @@ Edit = Callable[[str], str]
         ("pipeline/steps/select.py", lambda text: text + "\n# a remark\n", set()),
     ],
 )
+@pytest.mark.requirement("R214")
 def test_changed_code_runs_its_step_again_and_is_cut_off_where_results_are_equal(
     world: World, monkeypatch: pytest.MonkeyPatch, module: str, edit: Edit, steps: set[str]
 ) -> None:

@@ -32,6 +32,7 @@ def test_the_key_goes_in_the_clouds_own_header_and_never_into_the_error(answerin
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.requirement("R127")
 def test_the_clouds_client_is_built_from_the_settings(server):
     """The cloud speaks the server's protocol, so a local server is enough to see a client constructed."""
     engine = CloudBackend(cloud(port=server.port, tenant="default_tenant", database="default_database")).open()

@@ -24,7 +24,6 @@ def findings(world: World | Path, command: Command, code: int, **variables: str)
     return found
 
 
-@pytest.mark.requirement("R219")
 def test_a_built_world_is_well(library: World, command: Command) -> None:
     ended = command(library, "doctor")
     found = findings(library, command, 0)

@@ -189,7 +189,7 @@ def test_5_when_another_run_holds_the_lock(world: World, command: Command) -> No
     other = WriterLock(world.data / "writer.lock")
     other.acquire(0)
     try:
-        for words in (["build", "--wait", "0"], ["verify"], ["clean"]):
+        for words in (["build", "--wait", "0"], ["verify"], ["graph"], ["clean"]):
             ended = command(world, *words, RETRIEVAL_LOCK_TIMEOUT="0")
             what, where, next_step = three_lines(ended)
             assert (ended.code, ended.out) == (5, "")

@@ -23,7 +23,9 @@ def test_help_lists_every_command_in_a_whole_sentence_and_every_exit_code(tmp_pa
     ended = command(tmp_path, "--help")
 
     assert (ended.code, ended.err) == (0, "")
-    listed = dict(re.findall(r"^  ([a-z]+)  +(\S.*)$", ended.out.partition("Commands:")[2].partition("\n\n")[0], re.MULTILINE))
+    listed = dict(
+        re.findall(r"^  ([a-z]+)  +(\S.*)$", ended.out.partition("Commands:")[2].partition("\n\n")[0], re.MULTILINE)
+    )
     assert set(listed) == set(COMMANDS) - {"sync"}
     assert all(text.endswith(".") and not text.endswith("..") for text in listed.values())
     assert [line.split(maxsplit=1) for line in ended.out.partition("Exit codes:\n")[2].splitlines()] == [

@@ -20,6 +20,7 @@ def names(answer: Any) -> list[str]:
     return [row["name"] for row in answer["results"]]
 
 
+@pytest.mark.requirement("R108", "R210", "R217")
 def test_an_answer_has_rows_lanes_generation_and_age(library: World, command: Command) -> None:
     answer = command(library, "search", "my", "database", "query", "is", "slow", "--limit", "2", "--json").json
 
@@ -40,6 +41,7 @@ def test_an_answer_has_rows_lanes_generation_and_age(library: World, command: Co
         "duplicates": ["side:copy"],
     }
     assert first["description"] == "Tune slow SQL queries with indexes. Use when a database query takes too long."
+    assert first["base_score"] > 0 < first["lexical_score"]
     assert first["path"] == str(library.lib("main") / "sql-tuning" / "SKILL.md")
     assert set(first["ranks"]) == set(first["scores"]) == {"semantic", "lexical"}
     assert first["score"] > answer["results"][1]["score"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -191,3 +194,16 @@ def test_another_embedder_than_the_index_has_is_told(world: World, command: Comm
     lane = command(world, "status", "--json", RETRIEVAL_EMBEDDER="fastembed").json["lanes"]["semantic"]
 
     assert "the configuration now asks for" in lane
+
+
+def test_the_name_that_a_killed_build_left_is_nobodys(world: World, command: Command) -> None:
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    left = world.data / "writer.lock.holder"
+    left.write_text(json.dumps({"pid": ended.pid, "command": "build", "since": 1.0}), encoding="utf-8")
+
+    for words in (["status"], ["verify"], ["graph"], ["doctor"]):
+        assert command(world, *words, RETRIEVAL_LOCK_TIMEOUT="0").code == 0, words
+
+    assert command(world, "status", "--json").json["running"] == {}
+    assert left.exists()  # the next build has to know that one was killed

@@ -275,3 +275,23 @@ def test_without_an_index_there_is_nothing_to_verify(tmp_path: Path, command: Co
     assert found.code == 1
     assert found.err.splitlines()[0] == "error: there is no index yet"
     assert not world.data.exists()
+
+
+def test_a_build_that_comes_between_is_told_and_no_disagreement(
+    world: World, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from pipeline.admin import verify as module
+
+    compare = module._compare
+
+    def build_between(*arguments: Any) -> None:
+        world.skill("index-advice", "Advise on database indexes. Use when a table grows.")
+        world.build()
+        compare(*arguments)
+
+    monkeypatch.setattr(module, "_compare", build_between)
+
+    ended = command(world, "verify")
+
+    assert ended.code == 5
+    assert ended.err.startswith("error: a build came between, so what was compared does not belong together\n")

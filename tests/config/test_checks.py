@@ -18,6 +18,7 @@ def blocks(*pairs: tuple[str, str]) -> str:
 
 
 @pytest.mark.parametrize("path", [f"~/{LANE.removeprefix('home/')}", "~/.local/share/retrieval/projections", "link"])
+@pytest.mark.requirement("R065")
 def test_a_projection_lane_is_refused_also_through_a_link(world: World, path: str) -> None:
     world.skills(LANE)
     world.skills("here/library")

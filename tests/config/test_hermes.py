@@ -87,7 +87,7 @@ EXPECTED = [
 ]
 
 
-@pytest.mark.requirement("R205")
+@pytest.mark.requirement("R205", "R207")
 def test_a_home_becomes_a_source_for_each_folder_that_exists(full: World) -> None:
     settings = full.load()
 

@@ -17,6 +17,7 @@ def block(name: str, path: str = "", more: str = "") -> str:
     return f'[[sources]]\nname = "{name}"\n' + (f'path = "{path}"\n' if path else "") + more + "\n"
 
 
+@pytest.mark.requirement("R061")
 def test_a_plain_folder_is_a_cold_library(world: World) -> None:
     folder = world.skills("here/library")
     world.config(block("library", "library"))
@@ -30,6 +31,7 @@ def test_a_plain_folder_is_a_cold_library(world: World) -> None:
     assert settings.warnings == ()
 
 
+@pytest.mark.requirement("R062")
 def test_everything_that_a_block_says_arrives(world: World) -> None:
     world.skills("home/tree")
     more = 'kind = "skills"\nstate = "hidden"\nharness = "codex"\ngroup = "ours"\ninclude = ["web/**", "./data"]\nexclude = ["**\\\\drafts"]\n'
@@ -170,6 +172,7 @@ def test_a_variable_from_the_env_file_may_begin_with_a_tilde(world: World) -> No
         ("/srv/not.hermes/skills", "", "cold"),
     ],
 )
+@pytest.mark.requirement("R061")
 def test_harness_and_state_follow_from_the_path(path: str, harness: str, state: str) -> None:
     found = harness_of(path, home="/home/ada", hermes_home="/opt/h", os_name="posix")
 

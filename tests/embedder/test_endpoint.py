@@ -132,6 +132,7 @@ def test_what_is_no_http_address_is_refused_at_once(url):
     assert caught.value.code is ExitCode.USAGE
 
 
+@pytest.mark.requirement("R417")
 def test_the_key_is_sent_as_a_bearer_token(server, opened):
     opened(api_key=f" {KEY}\n").query("text")
     assert server.requests[0][1]["Authorization"] == f"Bearer {KEY}"
@@ -202,6 +203,7 @@ def test_the_time_a_server_names_is_bounded(server, opened, waits, asked, waited
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
+@pytest.mark.requirement("R417")
 def test_a_server_that_keeps_failing_is_unreachable_after_bounded_tries(server, opened, waits, status):
     server.script = [(status, b"out of order", {})] * 9
     embedder = opened()
@@ -230,6 +232,7 @@ def test_batches_before_a_failure_are_kept(server, opened):
         next(batches)
 
 
+@pytest.mark.requirement("R417")
 def test_no_answer_within_the_timeout_is_unreachable(server, opened):
     server.script = [lambda _: server.stop.wait(20)] * 9
     error = failure(opened(timeout=0.1, retries=0), UnreachableError)

@@ -85,6 +85,7 @@ def test_hostile_text_stays_findable_by_its_frontmatter(hostile):
     assert len(hostile.json("find", "--filter", "state: cold", "--limit", "0")) == len(hostile.skills)
 
 
+@pytest.mark.requirement("R025")
 def test_real_skills_make_a_graph_of_our_edges_alone(real):
     assert_only_our_edges(real)
 

@@ -164,11 +164,13 @@ def test_a_fresh_clone_answers_a_first_search_with_neither_rust_nor_node(
     assert first.returncode == 0, first.stdout + first.stderr
     assert len(ids(first.stdout)) == 3
     assert ids(first.stdout) == ids((ROOT / "README.md").read_text(encoding="utf-8"))
-    own = (clone / "sources.toml").read_text(encoding="utf-8") + "# mine\n"
-    (clone / "sources.toml").write_text(own, encoding="utf-8")
+    own = {}
+    for name in ("sources.toml", "category-overrides.toml", ".env"):
+        own[name] = (clone / name).read_text(encoding="utf-8") + "# mine\n"
+        (clone / name).write_text(own[name], encoding="utf-8")
 
     second = run([clone / "setup.sh"], cwd=tmp_path, environment=environment, timeout=900)
     assert second.returncode == 0, second.stdout + second.stderr
-    assert (clone / "sources.toml").read_text(encoding="utf-8") == own
+    assert {name: (clone / name).read_text(encoding="utf-8") for name in own} == own
     assert shutil.which("cargo", path=environment["PATH"]) is None
     assert shutil.which("node", path=environment["PATH"]) is None

@@ -114,7 +114,9 @@ def test_a_first_run_from_another_folder_ends_with_an_answer(whole: Installed) -
     found = whole.run("retrieval", "search", "a test that fails now and then", "--limit", "3", "--json")
     assert found.returncode == 0, found.stdout + found.stderr
 
-    rows = json.loads(found.stdout)["rows"]
+    answer = json.loads(found.stdout)
+    assert all(lane["used"] for lane in answer["lanes"].values()), answer["lanes"]
+    rows = answer["results"]
     assert len(rows) == 3
     assert "flaky-test-hunt" in [row["name"] for row in rows]
     assert all(row["path"].endswith("SKILL.md") for row in rows)

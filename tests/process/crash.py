@@ -91,6 +91,11 @@ class Crash:
         account: dict[str, Any] = msgspec.json.decode(said)
         return account
 
+    def build(self) -> None:
+        """Build in this process."""
+        self.world.build(**self.more)
+        self.generations.add(self.world.generation)
+
     def clean(self) -> World:
         """What a build of the library as it is now makes in a new data directory; nothing of it reaches the other one."""
         twin = elsewhere(self.world)

@@ -38,6 +38,7 @@ def ids(answer: dict) -> list[str]:
     return [row["id"] for row in answer["results"]]
 
 
+@pytest.mark.requirement("R047")
 def test_a_build_moves_from_embedded_to_a_server_without_embedding_and_both_rank_alike(
     world: World, server: Server
 ) -> None:
@@ -65,6 +66,7 @@ def test_filters_hold_for_what_the_server_ranks(world: World, server: Server) ->
     assert all(category in row["categories"] for row in answer["results"])
 
 
+@pytest.mark.requirement("R224")
 def test_a_server_that_dies_fails_the_build_with_code_4_and_leaves_search_to_the_other_lane(
     world: World, server: Server
 ) -> None:

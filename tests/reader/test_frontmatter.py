@@ -369,6 +369,7 @@ def test_categories_are_taken_from_the_frontmatter_and_its_metadata_unchecked() 
         ("# only a comment\n", ("name_missing", "description_missing")),
     ],
 )
+@pytest.mark.requirement("R210")
 def test_frontmatter_without_keys_falls_back_to_folder_and_first_paragraph(
     block: str, diagnostics: tuple[str, ...]
 ) -> None:

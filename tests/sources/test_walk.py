@@ -148,6 +148,7 @@ def test_a_package_holds_everything_below_but_nested_skills(library: Library) ->
         ".ruff_cache",
     ],
 )
+@pytest.mark.requirement("R313")
 def test_an_ignored_folder_is_not_descended_into_but_can_be_a_source(library: Library, name: str) -> None:
     library.write("a/SKILL.md", f"a/{name}/x.txt", f"{name}/b/SKILL.md")
     found = walk(library.root)

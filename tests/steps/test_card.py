@@ -91,6 +91,7 @@ def test_what_no_card_shows_leaves_the_card_alone():
 
 
 @given(texts)
+@pytest.mark.requirement("R025")
 def test_whatever_a_skill_says_is_shown_as_text_and_adds_no_markup(text):
     page = card.make(*hostile_skill(text, 1))
     lines, kinds = shown(MARKDOWN.parse(body(page)))
@@ -168,6 +169,7 @@ def test_a_path_depends_on_the_id_alone_and_tells_ids_apart():
     assert len({card.card_path(f"library:{number}/pdf") for number in range(3_000)}) == 3_000
 
 
+@pytest.mark.requirement("R025", "R038")
 def test_hubs_lead_from_the_index_over_sources_and_categories_to_every_card():
     records = [RECORD, record(id="other:web", name="web", source="other", categories=("web", "documents"))]
     pages = hubs.hubs(records, {"documents": "Documents and forms"})

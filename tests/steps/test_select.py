@@ -63,6 +63,7 @@ def test_a_native_skill_is_suppressed_and_says_where_it_is_shown() -> None:
     assert rows["home:pdf"].record is None
 
 
+@pytest.mark.requirement("R011", "R064")
 def test_a_native_name_suppresses_its_cold_twin_in_that_harness_only() -> None:
     rows = decided(
         [skill("home", "pdf"), skill("lib", "x/pdf", name="PDF"), skill("lib", "csv")],
@@ -96,6 +97,7 @@ def test_a_native_skill_without_a_harness_suppresses_its_twin_everywhere() -> No
     assert rows["lib:pdf"].status == "suppressed"
 
 
+@pytest.mark.requirement("R013", "R063")
 def test_a_hidden_skill_of_a_native_tree_is_indexed_and_knows_its_harness() -> None:
     rows = decided([skill("home", "pdf", hidden=True)], origin("home", state="native", harness="omp"))
 
@@ -122,6 +124,7 @@ def test_the_hide_flag_changes_nothing_in_a_cold_library() -> None:
         (skill("g1", "x"), skill("g2", "X"), "same name within group"),
     ],
 )
+@pytest.mark.requirement("R208")
 def test_a_repeated_skill_is_a_duplicate_of_the_one_configured_first(one: Found, other: Found, reason: str) -> None:
     origins = [origin("a"), origin("b", 1), origin("g1", 2, group="g"), origin("g2", 3, group="g")]
     rows = decided([other, one], *origins)
@@ -225,6 +228,7 @@ def test_every_found_skill_has_one_status_and_duplicates_point_at_skills_that_ar
 
 
 @given(found_skills, st.randoms())
+@pytest.mark.requirement("R209")
 def test_the_order_in_which_skills_were_found_decides_nothing(found: list[Found], random: object) -> None:
     shuffled = list(found)
     random.shuffle(shuffled)  # type: ignore[attr-defined]

@@ -17,6 +17,7 @@ def key(changed=RECORD, described=None, vector="v1"):
     return upsert.row(changed, described or descriptor(), vector)[0]["row_key"]
 
 
+@pytest.mark.requirement("R223")
 def test_a_row_has_exactly_the_fixed_keys_and_its_document_is_the_embedded_text():
     metadata, document = upsert.row(RECORD, descriptor(), "v1")
     assert tuple(metadata) == upsert.KEYS
