@@ -93,8 +93,8 @@ class Selected(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one found skill: a row of the select manifest.
 
     status: indexed, duplicate, suppressed or review; reason says why in words; winner: for a duplicate, the ID that
-    stands for it. record: what answers show, for indexed skills only; mark: a digest of it that does not cover the package
-    around the SKILL.md (see `pipeline.tasks.entries`). key and reading: see `Found`.
+    stands for it. record: what answers show, for indexed skills only; mark: a digest of it that does not cover the
+    digests of its files (see `pipeline.tasks.entries`). key and reading: see `Found`.
     """
 
     id: str

@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import runpy
+import sqlite3
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -24,6 +25,7 @@ from doit.reporter import ZeroReporter
 from pipeline import resources
 from pipeline.engine import files
 from pipeline.engine.build import Build
+from pipeline.errors import BuildError
 from pipeline.settings import load_settings
 from serve.errors import OperatorError
 
@@ -136,9 +138,25 @@ def _guarded(build: Build, run: Callable[..., None], arguments: tuple[object, ..
     try:
         run(build, *arguments)
     except OperatorError as error:
-        build.errors.append(error)
-        return TaskFailed(str(error))
+        return _failed(build, error)
+    except OSError as error:
+        where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(build.paths.data)
+        return _failed(
+            build, BuildError(f"the system refused: {error.strerror or error}", where=where, next_step=_SYSTEM)
+        )
+    except sqlite3.Error as error:
+        return _failed(build, BuildError(f"a database failed: {error}", where=str(build.paths.data), next_step=_SYSTEM))
     return None
+
+
+def _failed(build: Build, error: OperatorError) -> TaskFailed:
+    build.errors.append(error)
+    return TaskFailed(str(error))
+
+
+_SYSTEM = (
+    "look after free space and permissions there (`retrieval doctor`), then build again: what was finished is kept"
+)
 
 
 class AccountReporter(ZeroReporter):  # type: ignore[misc]  # doit ships no types
@@ -230,6 +248,7 @@ def run(build: Build, tasks: Sequence[str] = ("publish",)) -> None:
     build.writer()
     if build.lock.inherited:
         files.sweep_parts(build.paths.data)
+        build.lock.inherited = False
     _preflight(build)
     namespace = load_dodo(build)
     crashes: list[BaseFail] = []

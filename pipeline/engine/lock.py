@@ -42,7 +42,8 @@ class WriterLock:
     """The right to write in a data directory.
 
     path: the lock file; who holds it stands in `<path>.holder` as JSON (pid, command, since), written after locking.
-    inherited: whether the holder before died without giving it back, so that unfinished files of its may lie about.
+    inherited: whether a holder before died without giving it back, so that unfinished files of its may lie about. Whoever has
+    removed them sets it to False; until then a file without a name is left, for the next holder to know.
     """
 
     def __init__(self, path: Path) -> None:
@@ -89,6 +90,9 @@ class WriterLock:
     def release(self) -> None:
         """Give it back."""
         if self._file is not None:
-            self.holder_path.unlink(missing_ok=True)
+            if self.inherited:
+                self.holder_path.write_text("{}", encoding="utf-8")
+            else:
+                self.holder_path.unlink(missing_ok=True)
             self._file.close()
             self._file = None

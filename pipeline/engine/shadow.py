@@ -69,6 +69,7 @@ def shadow(real: Build, *, clean: bool) -> Iterator[ShadowBuild]:
     """A shadow of `real`. clean: as if nothing but the vectors had ever been made."""
     with tempfile.TemporaryDirectory(prefix="retrieval-") as folder:
         build = ShadowBuild(real.settings, real.progress, real.only)
+        build.rebuild_store = real.rebuild_store
         build.memo = _ShadowMemo(real.memo, ("embed",) if clean else STEPS)
         build.paths = _ShadowPaths(real.settings.data_dir, Path(folder))
         if not clean:

@@ -51,8 +51,9 @@ def selected(entries: Sequence[Entry]) -> dict[str, Selected]:
 
 
 def mark(record: Record) -> str:
-    """A digest of a record without its package: what cards and the store's rows are made from."""
-    return files.digest(manifest.encode(msgspec.structs.replace(record, package_digest="", files=0, bytes=0)))
+    """A digest of a record without the digests of its files: what a card shows of it."""
+    shown = msgspec.structs.replace(record, digest="", package_digest="", files=0, bytes=0)
+    return files.digest(manifest.encode(shown))
 
 
 def whole_mark(entry: Entry) -> str:
@@ -60,4 +61,6 @@ def whole_mark(entry: Entry) -> str:
     record = entry.selected.record
     if record is None:
         return files.digest(b"")
-    return files.digest(f"{entry.selected.mark} {record.package_digest} {record.files} {record.bytes}".encode())
+    return files.digest(
+        f"{entry.selected.mark} {record.digest} {record.package_digest} {record.files} {record.bytes}".encode()
+    )

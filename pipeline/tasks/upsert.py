@@ -126,8 +126,23 @@ class _Writing:
             if self.build.rebuild_store:
                 store.start_over(StoreDamagedError("a rebuild was asked for", where=store.where))
                 held = {}
+            elif held is None and store.count():
+                held = self._sound(store)
             outcome = reconcile(store, self.wanted, self._load, self.stamp, held=held, advance=self._advance)
             return Done(outcome.plan.put, outcome.plan.drop, outcome.retired, list(store.notices))
+
+    def _sound(self, store: Store) -> dict[str, str] | None:
+        """What a store that somebody else touched holds as it should: rows are compared whole. None: it is damaged."""
+        from pipeline.chroma import StoreDamagedError
+
+        try:
+            store.check()
+            held = store.held()
+            both = sorted(self.wanted.keys() & held.keys())
+            differing = {skill for _part, skill in _differing(self.build, self.entries, self.wanted, both, store)}
+        except StoreDamagedError:
+            return None  # reconciling finds the same, and begins the store anew
+        return {skill: key for skill, key in held.items() if skill not in differing}
 
     def _load(self, ids: Sequence[str]) -> Rows:
         return rows(self.build, [self.entries[key] for key in ids], self.wanted)
@@ -151,7 +166,9 @@ def row_keys(entries: Mapping[str, Entry]) -> dict[str, str]:
     base = texts.code_digest("upsert")
     # Digests have one length, so putting them one after the other cannot make two different lists equal.
     return {
-        skill: files.digest(f"{base}{entry.selected.mark}{entry.descriptor.short}{entry.embed.key}".encode())
+        skill: files.digest(
+            f"{base}{entry.selected.mark}{entry.selected.digest}{entry.descriptor.short}{entry.embed.key}".encode()
+        )
         for skill, entry in entries.items()
     }
 
@@ -204,7 +221,9 @@ def disagreements(build: Build, entries: Mapping[str, Entry]) -> Iterator[tuple[
                 yield "row", f"{skill} is in the store, but no source has it"
             for skill in sorted(wanted.keys() - held.keys()):
                 yield "row", f"{skill} is missing from the store"
-            yield from _differing(build, entries, wanted, sorted(wanted.keys() & held.keys()), store)
+            for part, skill in _differing(build, entries, wanted, sorted(wanted.keys() & held.keys()), store):
+                what = "row in the store is not the one that was written" if part == "row" else _OTHER_VECTOR
+                yield part, f"{skill}: its {what}"
     except StoreDamagedError as error:
         yield "row", f"the vector store is damaged: {error.what}"
 
@@ -212,6 +231,7 @@ def disagreements(build: Build, entries: Mapping[str, Entry]) -> Iterator[tuple[
 def _differing(
     build: Build, entries: Mapping[str, Entry], wanted: Mapping[str, str], skills: Sequence[str], store: Store
 ) -> Iterator[tuple[str, str]]:
+    """(part, skill) for each skill whose row or vector in the store is another than the expected one."""
     import numpy as np
 
     from pipeline.chroma.store import BATCH
@@ -224,9 +244,12 @@ def _differing(
                 found.metadatas[place],
                 found.documents[place],
             ):
-                yield "row", f"{skill}: its row in the store is not the one that was written"
+                yield "row", skill
             if not np.allclose(expected.vectors[place], found.vectors[place], atol=1e-5):
-                yield "vector", f"{skill}: its vector in the store is not the one that was computed"
+                yield "vector", skill
+
+
+_OTHER_VECTOR = "vector in the store is not the one that was computed"
 
 
 @contextmanager

@@ -330,6 +330,19 @@ def test_a_dropped_collection_is_written_again_from_kept_vectors(world: World) -
     assert world.counts() == {"upsert": (4, 4, 0)}
 
 
+def test_a_row_changed_in_the_store_by_hand_is_put_right(world: World) -> None:
+    import chromadb
+
+    client = chromadb.PersistentClient(
+        str(world.data / "chroma"), settings=chromadb.Settings(anonymized_telemetry=False)
+    )
+    (collection,) = client.list_collections()
+    collection.update(ids=["main:sql-tuning"], metadatas=[{"name": "mine now"}])
+
+    assert world.counts() == {"upsert": (1, 1, 0)}
+    assert world.counts() == {}
+
+
 def test_a_card_edited_by_hand_is_put_right(world: World) -> None:
     before = world.catalog()
     card = next(path for path in (world.data / "catalog" / "skills").rglob("*.md") if "sql-tuning" in path.name)

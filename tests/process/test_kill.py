@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.engine.lock import WriterLock
 from pipeline.engine.memo import STEPS
 from pipeline.sources import listing
 from pipeline.tasks import scan
+from tests.build.compare import left_overs
 from tests.process.crash import BATCH, Crash, endpoint, kill_at
 from tests.support import ROOT
 
@@ -91,6 +93,19 @@ def test_the_death_of_the_process_that_writes_a_small_change_to_the_store_does_n
     clean = crash.clean()
 
     crash.finish(crash.start(RETRIEVAL_KILL_AT="upsert-after-batch"))
+
+    crash.check_whole(clean)
+
+
+def test_who_takes_the_lock_in_between_does_not_hide_what_a_killed_build_left(crash: Crash) -> None:
+    clean = crash.clean()
+    kill_at(crash, "generation:pointer")
+    assert left_overs(crash.world)
+    lock = WriterLock(crash.world.data / "writer.lock")
+    lock.acquire(30)
+    lock.release()
+
+    crash.build()
 
     crash.check_whole(clean)
 
