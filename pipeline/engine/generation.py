@@ -118,7 +118,13 @@ def _link(source: Path, target: Path) -> bool:
 
 
 def point(root: Path, generation: str) -> None:
-    """Make a generation current. The one moment at which readers change over."""
+    """Make a generation current. The one moment at which readers change over.
+
+    The one that was current is touched: what `collect` spares, it spares from now on, not since it was made.
+    """
+    before = current(root)
+    if before is not None and (root / before.generation).is_dir():
+        os.utime(root / before.generation)
     pointer = Pointer(contract=contract.CONTRACT_VERSION, generation=generation, published_at=time.time())
     with files.replacing(root / contract.POINTER) as part:
         part.write_bytes(_JSON.encode(pointer))
