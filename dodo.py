@@ -73,13 +73,13 @@ def task_embed():
 
 def task_upsert():
     """bring the vector store to what the manifests say"""
-    return task(t.upsert, reads=[*each("select"), *each("descriptor"), *each("embed")], after=["terms"])
+    return task(t.upsert, reads=[*each("select"), *each("descriptor"), *each("embed")])
 
 
 def task_publish():
     """write a snapshot and make it current"""
     reads = [path for step in ("select", "descriptor", "terms", "embed") for path in each(step)]
-    return task(t.publish, reads=[*reads, *map(build.paths.problems, names)], after=["tidy", "upsert"])
+    return task(t.publish, reads=[*reads, *map(build.paths.problems, names)], after=["upsert", "tidy"])
 
 
 def task_verify():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -134,6 +134,12 @@ def load_taxonomy(text: str, path: str) -> Taxonomy:
             file.fail(("categories", number, "id"), what, "rename one of them, or merge the two blocks")
         categories.append(category)
     return Taxonomy(tuple(sorted(categories, key=lambda category: category.id)))
+
+
+@lru_cache(maxsize=2)
+def known_taxonomy(text: str, path: str) -> Taxonomy:
+    """`load_taxonomy`, once per text and process: its matcher is worth keeping."""
+    return load_taxonomy(text, path)
 
 
 def load_overrides(text: str, path: str, taxonomy: Taxonomy) -> Overrides:

@@ -144,7 +144,7 @@ def _compare_sources(clean: ShadowBuild, entries: list[Entry], snapshot: Snapsho
 
     from pipeline.tasks import assembly, publish
 
-    keys = assembly.keys_of(entries)
+    keys = assembly.keys_of(entries, assembly.terms_of(clean, entries))
     published = np.load(snapshot.folder / contract.KEYS, allow_pickle=False)
     before = len(findings.rows)
     for place, entry in enumerate(entries):

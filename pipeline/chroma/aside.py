@@ -1,4 +1,4 @@
-"""Writes a small change to an embedded store in another process: `python -m pipeline.chroma.aside`, the order on stdin.
+"""Writes a change to an embedded store in another process: `python -m pipeline.chroma.aside`, the order on stdin.
 
 Chroma's bindings hold Python's global lock for as long as they load their index, a third of a second at ten thousand rows, in which a
 build can do something else. And an index that was damaged may end a process: here it is not the build's.
@@ -84,10 +84,14 @@ def carry_out(order: Order) -> Done:
     vectors = np.frombuffer(order.vectors, dtype="<f4").reshape(count, -1) if count else np.empty((0, 0), dtype="<f4")
     ready = Rows(ids=order.ids, vectors=vectors, metadatas=order.metadatas, documents=order.documents)
 
+    places = {skill: place for place, skill in enumerate(order.ids)}
+
     def load(ids: Sequence[str]) -> Rows:
-        if list(ids) != order.ids:
+        start = places.get(ids[0], 0)
+        part = ready.slice(start, start + len(ids))
+        if list(part.ids) != list(ids):
             raise LookupError("the store does not hold what it was thought to hold")
-        return ready
+        return part
 
     config = ChromaConfig(mode="embedded", namespace=order.namespace, path=order.path)
     held: Mapping[str, str] = order.held

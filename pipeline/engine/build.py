@@ -14,6 +14,7 @@ from pipeline.engine.lineage import Change, Lineage
 from pipeline.engine.lock import WriterLock
 from pipeline.engine.memo import Memo
 from pipeline.engine.report import Progress, Report, Silent
+from pipeline.engine.workers import Workers
 from serve.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Build:
         self.report = Report(run=f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{secrets.token_hex(2)}")
         self.digests = files.Digests()
         self.manifests = manifest.Loaded()
+        self.workers = Workers()
         self.errors: list[OperatorError] = []
         self._pending: list[Callable[[], None]] = []
 
@@ -97,10 +99,10 @@ class Build:
     @functools.cached_property
     def taxonomy(self) -> Taxonomy:
         """The category vocabulary."""
-        from pipeline.taxonomy import load_taxonomy
+        from pipeline.taxonomy import known_taxonomy
 
         path = self.settings.taxonomy_path
-        return load_taxonomy(path.read_text(encoding="utf-8"), str(path))
+        return known_taxonomy(path.read_text(encoding="utf-8"), str(path))
 
     @functools.cached_property
     def overrides(self) -> Overrides:
@@ -159,7 +161,7 @@ class Build:
 
     @functools.cached_property
     def entries(self) -> list[Entry]:
-        """All indexed skills with their parts, in snapshot order. Only for tasks that come after all that make parts."""
+        """All indexed skills with their parts, in snapshot order. Only for tasks that come after `embed`."""
         from pipeline.tasks import entries
 
         return entries.gather(self)
@@ -200,6 +202,7 @@ class Build:
         self.progress.close()
         if "embedder" in self.__dict__:  # opened by whoever first asked for it
             self.embedder.close()
+        self.workers.close()
         self.memo.close()
         self.lineage.close()
         self.lock.release()

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pipeline.engine.memo import Memo
     from pipeline.engine.report import Progress, StepCount
 
-BATCH = 128
+BATCH = 512
 
 
 class KeyedRow(Protocol):

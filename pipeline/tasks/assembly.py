@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.engine import files, generation, manifest
+from pipeline.model import Keyed
 from pipeline.tasks import embed, texts
 from pipeline.tasks.entries import Entry, selected, whole_mark
 from serve import contract
@@ -79,19 +80,29 @@ def old_generation(root: Path, *, trusted: bool) -> Old | None:
     return None if not trusted and generation.damaged(folder, held) else Old(folder, held)
 
 
-def keys_of(entries: Sequence[Entry]) -> npt.NDArray[np.uint8]:
-    """What each part of each row was made from: uint8 [rows, 4 parts, 16 bytes]."""
-    hexes = [whole_mark(entry) + entry.descriptor.digest + entry.terms.digest + entry.embed.key for entry in entries]
+def terms_of(build: Build, entries: Sequence[Entry]) -> list[Keyed]:
+    """The terms row of each entry."""
+    rows = {row.id: row for source in build.sources for row in build.rows("terms", source.name, Keyed)}
+    return [rows[entry.id] for entry in entries]
+
+
+def keys_of(entries: Sequence[Entry], counted: Sequence[Keyed]) -> npt.NDArray[np.uint8]:
+    """What each part of each row was made from: uint8 [rows, 4 parts, 16 bytes]. counted: the rows' terms."""
+    hexes = [
+        whole_mark(entry) + entry.descriptor.digest + item.digest + entry.embed.key
+        for entry, item in zip(entries, counted, strict=True)
+    ]
     return np.frombuffer(bytes.fromhex("".join(hexes)), dtype=np.uint8).reshape(len(entries), 4, 16)
 
 
 def write(build: Build, writer: GenerationWriter, old: Old | None, counts: dict[str, dict[str, int]]) -> str:
     """Write the generation that the manifests describe; returns its name."""
     entries = build.entries
-    keys = keys_of(entries)
+    counted = terms_of(build, entries)
+    keys = keys_of(entries, counted)
     places = old.places(entries) if old else np.full(len(entries), -1, dtype=np.int64)
     rows = [old.same(places, keys, part) if old else places for part in range(4)]
-    lexical = _lexical(build, entries, rows[TERMS], old)
+    lexical = _lexical(build, entries, counted, rows[TERMS], old)
     with ThreadPoolExecutor(1) as beside:
         job = beside.submit(_put_lexical, writer, lexical, old)
         _put_records(writer, entries, rows[RECORD], old)
@@ -190,13 +201,13 @@ class _Lexical(NamedTuple):
     rows: Rows
 
 
-def _lexical(build: Build, entries: Sequence[Entry], rows: Rows, old: Old | None) -> _Lexical:
+def _lexical(build: Build, entries: Sequence[Entry], counted: Sequence[Keyed], rows: Rows, old: Old | None) -> _Lexical:
     # Replacing many rows costs more than assembling all of them again.
     whole = old is None or np.count_nonzero(rows < 0) > len(entries) // 8
     places = range(len(entries)) if whole else np.flatnonzero(rows < 0).tolist()
     chosen = [entries[place] for place in places]
     described = {entry.id: entry.descriptor for entry in chosen}
-    items = texts.terms(build, selected(chosen), [entry.terms for entry in chosen], described)
+    items = texts.terms(build, selected(chosen), [counted[place] for place in places], described)
     return _Lexical(bool(whole), places, items, rows)
 
 

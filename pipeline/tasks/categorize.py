@@ -22,10 +22,23 @@ def settings(build: Build, source: str) -> list[str]:
     return [texts.code_digest("categorize"), build.vocabulary.taxonomy, build.vocabulary.overrides[source]]
 
 
+Part = tuple[Found, str, tuple[str, ...], tuple[str, ...] | None, str]
+
+
+def categorize_all(parts: Sequence[Part], taxonomy_text: str, taxonomy_path: str) -> list[bytes]:
+    """The encoded row of each (found row, head, headings, override, key)."""
+    from pipeline.steps import categorize
+    from pipeline.taxonomy import known_taxonomy
+
+    taxonomy = known_taxonomy(taxonomy_text, taxonomy_path)
+    return [
+        manifest.encode(msgspec.structs.replace(categorize.make(row, head, headings, override, taxonomy), key=key))
+        for row, head, headings, override, key in parts
+    ]
+
+
 def run(build: Build, source: str) -> None:
     """Give each found skill of a source its categories."""
-    from pipeline.steps import categorize
-
     path = build.paths.manifest("categorize", source)
     found = build.rows("scan", source, Found)
     overrides = [build.overrides.of(item.id) for item in found]
@@ -37,11 +50,12 @@ def run(build: Build, source: str) -> None:
 
     def compute(batch: Sequence[Item]) -> list[bytes]:
         rows = [found[item.place] for item in batch]
-        values = []
-        for item, row, reading in zip(batch, rows, texts.readings(build, rows), strict=True):
-            made = categorize.make(row, reading.head, reading.headings, overrides[item.place], build.taxonomy)
-            values.append(manifest.encode(msgspec.structs.replace(made, key=item.key)))
-        return values
+        parts = [
+            (row, reading.head, reading.headings, overrides[item.place], item.key)
+            for item, row, reading in zip(batch, rows, texts.readings(build, rows), strict=True)
+        ]
+        path = build.settings.taxonomy_path
+        return build.workers.map(categorize_all, parts, path.read_text(encoding="utf-8"), str(path))
 
     decoder = msgspec.json.Decoder(Categorized)
     before = {row.id: row for row in manifest.previous(path, Categorized)}

@@ -8,7 +8,7 @@ import msgspec
 
 from pipeline.engine import files, manifest
 from pipeline.engine.items import Item
-from pipeline.model import Keyed, Selected
+from pipeline.model import Keyed, Reading, Selected
 from pipeline.tasks import texts
 from serve.contract import Descriptor
 
@@ -23,6 +23,11 @@ def settings(_build: Build, _source: str) -> list[str]:
     return [texts.code_digest("descriptor")]
 
 
+def describe_all(readings: Sequence[Reading]) -> list[bytes]:
+    """The encoded Descriptor of each Reading."""
+    return [manifest.encode(texts.make_descriptor(reading)) for reading in readings]
+
+
 def run(build: Build, source: str) -> None:
     """Make the descriptor of each indexed skill of a source."""
     path = build.paths.manifest("descriptor", source)
@@ -32,8 +37,7 @@ def run(build: Build, source: str) -> None:
     decoder = msgspec.json.Decoder(Descriptor)
 
     def compute(batch: Sequence[Item]) -> list[bytes]:
-        found = texts.readings(build, [selected[item.place] for item in batch])
-        return [manifest.encode(texts.make_descriptor(reading)) for reading in found]
+        return build.workers.map(describe_all, texts.readings(build, [selected[item.place] for item in batch]))
 
     def row_of(item: Item, value: bytes) -> Keyed:
         short = files.digest(decoder.decode(value).short.encode("utf-8", "surrogatepass"))

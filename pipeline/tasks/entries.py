@@ -16,12 +16,11 @@ if TYPE_CHECKING:
 
 
 class Entry(NamedTuple):
-    """One indexed skill with the rows that name its parts."""
+    """One indexed skill with the rows that name its descriptor and its vector."""
 
     source: str
     selected: Selected
     descriptor: Keyed
-    terms: Keyed
     embed: Keyed
 
     @property
@@ -34,9 +33,7 @@ def gather(build: Build) -> list[Entry]:
     """All indexed skills in ascending order of their IDs' UTF-8 bytes."""
     entries = []
     for source in build.sources:
-        keyed = [
-            {row.id: row for row in build.rows(step, source.name, Keyed)} for step in ("descriptor", "terms", "embed")
-        ]
+        keyed = [{row.id: row for row in build.rows(step, source.name, Keyed)} for step in ("descriptor", "embed")]
         entries += [
             Entry(source.name, row, *(rows[row.id] for rows in keyed))
             for row in build.rows("select", source.name, Selected)

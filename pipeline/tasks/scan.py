@@ -24,10 +24,11 @@ from pipeline.tasks import texts
 
 if TYPE_CHECKING:
     from pipeline.engine.build import Build
+    from pipeline.engine.workers import Workers
     from pipeline.settings import Source
 
 RACY_NS = 2_000_000_000
-CHUNK = 256
+CHUNK = 512
 
 _pack = msgspec.msgpack.Encoder()
 
@@ -120,7 +121,7 @@ def _rows(
     resolver = Resolver(build.memo, "scan", build.report.step("scan"), build.progress)
     for start in range(0, len(fresh), CHUNK):
         read = _read(source, fresh[start : start + CHUNK], problems)
-        made, computed = _found(resolver, source, read, alike)
+        made, computed = _found(build.workers, resolver, source, read, alike)
         rows += made
         ran |= computed
     for row in problems:
@@ -170,15 +171,20 @@ def _read(source: Source, folders: Sequence[SkillFolder], problems: list[Problem
     return read
 
 
+def read_all(texts_of: Sequence[tuple[bytes, str]]) -> list[bytes]:
+    """The encoded Reading of each (bytes of a SKILL.md, name of its folder)."""
+    from pipeline.reader import read_skill
+
+    return [manifest.encode(read_skill(data, name)) for data, name in texts_of]
+
+
 def _found(
-    resolver: Resolver, source: Source, read: Sequence[Read], alike: Mapping[str, Found]
+    workers: Workers, resolver: Resolver, source: Source, read: Sequence[Read], alike: Mapping[str, Found]
 ) -> tuple[list[Found], set[str]]:
     """The manifest rows of skills that were read, and the IDs whose text had to be parsed.
 
     alike: rows of skills whose files have the stats they had; one whose contents are the same too is taken over.
     """
-    from pipeline.reader import read_skill
-
     code = texts.code_digest("scan")
     names = [Path(item.folder.path).parent.name for item in read]
     items = [
@@ -190,7 +196,7 @@ def _found(
     decoder = msgspec.json.Decoder(Reading)
 
     def compute(batch: Sequence[Item]) -> list[bytes]:
-        return [manifest.encode(read_skill(read[item.place].data, names[item.place])) for item in batch]
+        return workers.map(read_all, [(read[item.place].data, names[item.place]) for item in batch])
 
     def row_of(item: Item, value: bytes) -> Found:
         return _row(source, item, read[item.place], decoder.decode(value), files.digest(value))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.engine.build import Build
+    from serve.contract import Descriptor
 
 
 def settings(_build: Build, _source: str) -> list[str]:
@@ -20,10 +21,15 @@ def settings(_build: Build, _source: str) -> list[str]:
     return [texts.code_digest("terms")]
 
 
-def run(build: Build, source: str) -> None:
-    """Count the terms of each indexed skill of a source."""
+def count_all(pairs: Sequence[tuple[Descriptor, tuple[str, ...]]]) -> list[bytes]:
+    """The lexical item of each (descriptor, tags)."""
     from pipeline.steps import terms
 
+    return [terms.make(descriptor, tags) for descriptor, tags in pairs]
+
+
+def run(build: Build, source: str) -> None:
+    """Count the terms of each indexed skill of a source."""
     path = build.paths.manifest("terms", source)
     selected = {row.id: row for row in build.rows("select", source, Selected)}
     described = build.rows("descriptor", source, Keyed)
@@ -36,7 +42,8 @@ def run(build: Build, source: str) -> None:
     def compute(batch: Sequence[Item]) -> list[bytes]:
         rows = [described[item.place] for item in batch]
         made = texts.descriptors(build, selected, rows)
-        return [terms.make(item, texts.tags(selected[row.id])) for row, item in zip(rows, made, strict=True)]
+        pairs = [(item, texts.tags(selected[row.id])) for row, item in zip(rows, made, strict=True)]
+        return build.workers.map(count_all, pairs)
 
     before = {row.id: row for row in manifest.previous(path, Keyed)}
     with build.resolving("terms") as resolver:

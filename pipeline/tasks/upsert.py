@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,8 +18,10 @@ from serve.errors import UnreachableError
 if TYPE_CHECKING:
     from pipeline.chroma import Rows, Store
     from pipeline.chroma.aside import Aside, Done
-    from pipeline.chroma.config import ChromaConfig
     from pipeline.engine.build import Build
+
+
+MOST_ASIDE = 20_000  # rows that are handed over at once, in memory; more are written here, batch by batch
 
 
 class Stamp(msgspec.Struct, frozen=True):
@@ -41,11 +39,10 @@ def settings(build: Build) -> list[str]:
 def run(build: Build) -> None:
     """Write the rows that are not held as they should be, drop those that nothing claims, then stamp.
 
-    A small change to an embedded store is written by another process while `publish` goes on, since readers of an embedded
-    store do not use it; the end of the run waits for it.
+    A change to an embedded store is written by another process while the rest of the build goes on, since readers of an
+    embedded store do not use it; the end of the run waits for it.
     """
     from pipeline.chroma import plan
-    from pipeline.chroma.store import BATCH
 
     entries = gather(build)
     wanted = row_keys(entries)
@@ -57,7 +54,9 @@ def run(build: Build) -> None:
             return
         _stamp_path(build).unlink(missing_ok=True)
         writing = _Writing(build, entries, wanted, held)
-        if held and build.chroma.mode == "embedded" and len(todo.put) <= BATCH and os.name != "nt":
+        known = held is not None or not Path(build.chroma.path).exists()
+        local = build.chroma.mode == "embedded" and not build.rebuild_store and os.name != "nt"
+        if known and local and len(todo.put) <= MOST_ASIDE:
             writing.begin_aside(todo.put)
             build.later(writing.finish)
             return
@@ -211,6 +210,7 @@ def describe(build: Build) -> str:
 def disagreements(build: Build, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str]]:
     """What in the store is not as the manifests say: (part, sentence) pairs; part is row or vector."""
     from pipeline.chroma import StoreDamagedError, open_store
+    from pipeline.chroma.untouched import untouched
 
     wanted = row_keys(entries)
     try:
@@ -250,18 +250,6 @@ def _differing(
 
 
 _OTHER_VECTOR = "vector in the store is not the one that was computed"
-
-
-@contextmanager
-def untouched(config: ChromaConfig) -> Iterator[ChromaConfig]:
-    """A store to look into without leaving a trace: Chroma writes even when it only reads, so files are copied first."""
-    if config.mode != "embedded" or not Path(config.path).is_dir():
-        yield config
-        return
-    with tempfile.TemporaryDirectory(prefix="retrieval-") as folder:
-        copy = Path(folder) / "chroma"
-        shutil.copytree(config.path, copy)
-        yield replace(config, path=str(copy))
 
 
 def _trusted(build: Build) -> dict[str, str] | None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.chroma import Rows, open_store
+from pipeline.chroma.untouched import untouched
 from pipeline.engine import files, generation
-from pipeline.tasks import embed, upsert
+from pipeline.tasks import embed
 from tests.world import World
 
 # Manifests that follow from the sources alone. Those of cards and hubs also hold the stats of the files they wrote.
@@ -37,7 +38,7 @@ def store_rows(world: World, **more: str) -> Rows:
     """All rows that the vector store holds, in the order of their IDs. Looks at a copy: Chroma writes when it only reads."""
     build = world.open(**more)
     try:
-        with upsert.untouched(build.chroma) as config, open_store(config, embed.identity_key(build)) as store:
+        with untouched(build.chroma) as config, open_store(config, embed.identity_key(build)) as store:
             assert store.notices == []
             return store.fetch(sorted(store.held()))
     finally:

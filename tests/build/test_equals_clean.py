@@ -83,7 +83,9 @@ def edit_unseen(_history: History, skill: Path | None, _which: int, _how: int) -
     """An edit of the same length that leaves the time of modification as it was."""
     if skill is not None:
         stat = (skill / "SKILL.md").stat()
-        _change(skill, lambda text: text.replace("twice", "never") if "twice" in text else text.replace("never", "twice"))
+        _change(
+            skill, lambda text: text.replace("twice", "never") if "twice" in text else text.replace("never", "twice")
+        )
         os.utime(skill / "SKILL.md", ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
@@ -252,7 +254,9 @@ def _change(skill: Path | None, change: Callable[[str], str]) -> None:
 
 
 def _described(text: str, description: str) -> str:
-    return "\n".join(f"description: {description}" if line.startswith("description:") else line for line in text.split("\n"))
+    return "\n".join(
+        f"description: {description}" if line.startswith("description:") else line for line in text.split("\n")
+    )
 
 
 def _lose(history: History, pattern: str) -> None:
@@ -307,7 +311,13 @@ def check(root: Path, server: EmbeddingServer, rounds: list[list[Edit]], *, sett
 _KEPT = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
-@settings(max_examples=16, deadline=None, derandomize=True, suppress_health_check=_KEPT, phases=[Phase.explicit, Phase.generate, Phase.shrink])
+@settings(
+    max_examples=16,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=_KEPT,
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
+)
 @given(histories, st.booleans())
 def test_after_any_edits_an_incremental_build_equals_a_clean_one(
     tmp_path_factory: pytest.TempPathFactory, server: EmbeddingServer, rounds: list[list[Edit]], settled: bool
@@ -316,7 +326,9 @@ def test_after_any_edits_an_incremental_build_equals_a_clean_one(
 
 
 @pytest.mark.long
-@settings(max_examples=100, deadline=None, suppress_health_check=_KEPT, phases=[Phase.explicit, Phase.generate, Phase.shrink])
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=_KEPT, phases=[Phase.explicit, Phase.generate, Phase.shrink]
+)
 @given(histories, st.booleans())
 def test_after_any_of_many_histories_an_incremental_build_equals_a_clean_one(
     tmp_path_factory: pytest.TempPathFactory, server: EmbeddingServer, rounds: list[list[Edit]], settled: bool
@@ -327,5 +339,7 @@ def test_after_any_of_many_histories_an_incremental_build_equals_a_clean_one(
 @pytest.mark.long
 @pytest.mark.parametrize("what", sorted(EDITS))
 @pytest.mark.requirement("R221")
-def test_after_each_kind_of_edit_an_incremental_build_equals_a_clean_one(tmp_path: Path, server: EmbeddingServer, what: str) -> None:
+def test_after_each_kind_of_edit_an_incremental_build_equals_a_clean_one(
+    tmp_path: Path, server: EmbeddingServer, what: str
+) -> None:
     check(tmp_path, server, [[("add", 3, 5)], [(what, 1, 2)], [(what, 2, 3)]], settled=True)

@@ -108,7 +108,11 @@ def test_a_variable_that_begins_with_a_tilde_leads_to_the_library(
 
 
 def asks_for_an_unknown_category(world: World) -> None:
-    put(world, "bad", "---\nname: bad\ndescription: Query an SQL database.\nretrieval_categories: [bogus]\n---\n\n# Bad\n")
+    put(
+        world,
+        "bad",
+        "---\nname: bad\ndescription: Query an SQL database.\nretrieval_categories: [bogus]\n---\n\n# Bad\n",
+    )
 
 
 def links_to_itself(world: World) -> None:
@@ -121,7 +125,11 @@ def leads_back_to_the_library(world: World) -> None:
 
 
 def is_nested_3000_deep(world: World) -> None:
-    put(world, "bad", f"---\nname: bad\ndescription: Query an SQL database.\nx: {'[' * 3000}{']' * 3000}\n---\n\n# Bad\n")
+    put(
+        world,
+        "bad",
+        f"---\nname: bad\ndescription: Query an SQL database.\nx: {'[' * 3000}{']' * 3000}\n---\n\n# Bad\n",
+    )
 
 
 def is_a_folder(world: World) -> None:
@@ -192,7 +200,9 @@ os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX systems")
-def test_a_file_that_cannot_be_read_is_a_problem_and_the_next_build_takes_it_in(world: World, more: dict[str, str]) -> None:
+def test_a_file_that_cannot_be_read_is_a_problem_and_the_next_build_takes_it_in(
+    world: World, more: dict[str, str]
+) -> None:
     path = world.skill("locked")
     bundled = world.skill("half-locked", files={"notes.md": "notes\n"}).with_name("notes.md")
 
@@ -307,7 +317,9 @@ def test_what_lies_outside_a_source_leaves_no_word_in_the_data_directory(
     outside = world.root / "private"
     (outside / "package").mkdir(parents=True)
     for path in (outside / "secret.txt", outside / "package" / "SKILL.md"):
-        path.write_text(f"---\nname: {SECRET}\ndescription: Query an SQL database {SECRET}.\n---\n\n# {SECRET}\n", encoding="utf-8")
+        path.write_text(
+            f"---\nname: {SECRET}\ndescription: Query an SQL database {SECRET}.\n---\n\n# {SECRET}\n", encoding="utf-8"
+        )
     lib = world.lib("main")
 
     def link(place: Path, target: Path) -> None:
@@ -342,7 +354,9 @@ def _holding(world: World, word: str) -> list[str]:
     return found
 
 
-def test_the_search_for_a_word_in_the_data_directory_finds_one_that_is_there(world: World, more: dict[str, str]) -> None:
+def test_the_search_for_a_word_in_the_data_directory_finds_one_that_is_there(
+    world: World, more: dict[str, str]
+) -> None:
     put(world, "open", f"---\nname: open\ndescription: Query an SQL database.\n---\n\n{'text ' * 200}{SECRET}\n")
     world.build(**more)
 
@@ -492,7 +506,12 @@ def test_duplicates_are_named_with_what_stands_for_them(tmp_path: Path, more: di
 def test_two_different_skills_of_one_name_both_stay(tmp_path: Path, more: dict[str, str]) -> None:
     world = World(tmp_path, "main", "side")
     world.library()
-    world.skill("sql-tuning", "Choose strings for a guitar that plays in a database.", "# Strings\n\n" + "Tune a string. " * 40, source="side")
+    world.skill(
+        "sql-tuning",
+        "Choose strings for a guitar that plays in a database.",
+        "# Strings\n\n" + "Tune a string. " * 40,
+        source="side",
+    )
 
     world.build(**more)
 
@@ -502,7 +521,10 @@ def test_two_different_skills_of_one_name_both_stay(tmp_path: Path, more: dict[s
 def test_a_keyword_inside_another_word_categorizes_nothing(tmp_path: Path, more: dict[str, str]) -> None:
     world = World(tmp_path, "security-data")
     world.skill(
-        "genomics-metrics", "Compare genomics metrics of samples.", "# Genomics\n\n" + "Genomics metrics. " * 30, source="security-data"
+        "genomics-metrics",
+        "Compare genomics metrics of samples.",
+        "# Genomics\n\n" + "Genomics metrics. " * 30,
+        source="security-data",
     )
 
     world.build(**more)
@@ -511,7 +533,9 @@ def test_a_keyword_inside_another_word_categorizes_nothing(tmp_path: Path, more:
     assert not {"ot-ics", "cybersecurity", "data"} & set(row.categories)
 
 
-def test_sources_whose_names_differ_in_punctuation_alone_have_rows_of_their_own(tmp_path: Path, more: dict[str, str]) -> None:
+def test_sources_whose_names_differ_in_punctuation_alone_have_rows_of_their_own(
+    tmp_path: Path, more: dict[str, str]
+) -> None:
     names = ("my.skills", "my-skills", "my_skills")
     world = World(tmp_path, *names)
     for name in names:
@@ -535,7 +559,9 @@ def test_a_machine_without_iwe_builds_the_whole_catalog(world: World, more: dict
     assert len([page for page in world.catalog() if page.startswith("skills/")]) == len(SUBJECTS)
 
 
-def test_hostile_text_reaches_no_page_of_the_catalog_as_control_sequence_or_link(world: World, more: dict[str, str]) -> None:
+def test_hostile_text_reaches_no_page_of_the_catalog_as_control_sequence_or_link(
+    world: World, more: dict[str, str]
+) -> None:
     evil = "SQL database [[index]] [out](../../sources.md) <https://evil.example> ![x](y) \x1b[31mred\x1b]0;title\x07 \u202eback"
     quoted = msgspec.json.encode(evil).decode()
     put(world, "evil", f"---\nname: {quoted}\ndescription: {quoted}\ntags: [{quoted}]\n---\n\n# {evil}\n\n{evil}\n")
@@ -572,7 +598,10 @@ def _stamps(world: World) -> dict[str, tuple[int, int, int]]:
     ours = [
         path
         for path in world.data.rglob("*")
-        if path.is_file() and path.name != "doit.json" and path.parent.name != "scan-cache" and "sqlite3" not in path.name
+        if path.is_file()
+        and path.name != "doit.json"
+        and path.parent.name != "scan-cache"
+        and "sqlite3" not in path.name
     ]
     return {str(path): (path.stat().st_size, path.stat().st_mtime_ns, path.stat().st_ino) for path in ours}
 
@@ -610,7 +639,8 @@ def test_the_builds_own_pages_are_never_found_as_skills(tmp_path: Path, more: di
     world.library()
     world.build(**more)
     world.config.write_text(
-        f'[[sources]]\nname = "main"\nkind = "skills"\npath = {msgspec.json.encode(str(world.data / "catalog")).decode()}\n', encoding="utf-8"
+        f'[[sources]]\nname = "main"\nkind = "skills"\npath = {msgspec.json.encode(str(world.data / "catalog")).decode()}\n',
+        encoding="utf-8",
     )
 
     told = world.json("build", code=2, **more)

@@ -70,7 +70,9 @@ class Crash:
             world.skill(f"brief-{version}/part-{number}", f"SQL advice {number} for release {version}.")
         moved, place = ("main", "side") if version % 2 else ("side", "main")
         shutil.rmtree(world.lib(moved) / "wanderer", ignore_errors=True)
-        world.skill("wanderer", "Query a database from another place.", source=place, files={"notes.md": f"{version}\n"})
+        world.skill(
+            "wanderer", "Query a database from another place.", source=place, files={"notes.md": f"{version}\n"}
+        )
 
     def start(self, **more: str) -> subprocess.Popen[str]:
         """A build in a process of its own."""
@@ -138,7 +140,9 @@ class Crash:
             kept = self.kept_vectors()
             account = self.finish(self.start())
         assert reader.errors == []
-        assert account["steps"]["embed"]["executed"] == self.kept_vectors() - kept  # what was kept is not embedded again
+        assert (
+            account["steps"]["embed"]["executed"] == self.kept_vectors() - kept
+        )  # what was kept is not embedded again
         if self.server is not None:
             twice = sum((Counter(self.asked()) - Counter(set(self.asked()))).values())
             assert twice <= kills * BATCH

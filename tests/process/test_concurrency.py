@@ -194,7 +194,9 @@ def generations(world: World) -> set[str]:
 
 
 @pytest.mark.parametrize("editions", [5, pytest.param(30, marks=pytest.mark.long)])
-def test_a_reader_sees_each_generation_whole_while_they_are_published_and_collected(world: World, editions: int) -> None:
+def test_a_reader_sees_each_generation_whole_while_they_are_published_and_collected(
+    world: World, editions: int
+) -> None:
     edition(world, 0)
     published = {world.build().generation: 0}
     reader = subprocess.Popen(
@@ -259,5 +261,7 @@ def test_a_generation_that_is_published_again_is_never_away(world: World) -> Non
 
     world.build()
 
-    assert folder.stat().st_ino == before  # its place was not taken by another folder, so readers found one at all times
+    assert (
+        folder.stat().st_ino == before
+    )  # its place was not taken by another folder, so readers found one at all times
     assert world.snapshot() == files
