@@ -224,10 +224,10 @@ def _compare_vectors(clean: ShadowBuild, entries: list[Entry], snapshot: Snapsho
 
 def _compare_store(clean: ShadowBuild, findings: Findings) -> None:
     """The store's rows against what the sources say."""
-    from pipeline.tasks import upsert
+    from pipeline.tasks import store_rows, upsert
 
     entries = upsert.gather(clean)
-    for part, what in upsert.disagreements(clean, entries):
+    for part, what in store_rows.disagreements(clean, entries):
         findings.add(part, what)
         findings.in_store += 1
     findings.checked["rows"] = len(entries)

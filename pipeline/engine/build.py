@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import secrets
 import time
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from pipeline.engine.lock import WriterLock
 from pipeline.engine.memo import Memo
 from pipeline.engine.report import Progress, Report, Silent
 from pipeline.engine.workers import Workers
+from pipeline.errors import BuildError
 from serve.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+MARKER = ".retrieval"
+# What may come before the marker: the lock, a prepared model, the name by which a server tells data directories apart.
+EARLY = frozenset({"writer.lock", "writer.lock.holder", "models", "installation"})
+_MARKER_TEXT = b"Everything in this folder is made by Retrieval and may be deleted; `retrieval build` makes it again.\n"
 
 
 class Paths:
@@ -46,6 +52,32 @@ class Paths:
         self.store = data / "chroma"
         self.snapshots = data / "snapshots"
         self.last_run = data / "last-run.json"
+        self.marker = data / MARKER
+
+    def claim(self) -> None:
+        """Make the data directory ours before anything is written or removed there. Raises BuildError for somebody else's.
+
+        Builds remove what they do not know from the folders they own, so that these must not be anybody's by chance.
+        """
+        if self.marker.is_file():
+            return
+        foreign = sorted({entry.name for entry in os.scandir(self.data)} - EARLY) if self.data.is_dir() else []
+        if foreign:
+            raise BuildError(
+                f"the data directory holds things that Retrieval did not put there, such as {foreign[0]!r}",
+                where=str(self.data),
+                next_step="set RETRIEVAL_HOME to a folder that is empty or does not exist",
+            )
+        files.write(self.marker, _MARKER_TEXT)
+
+    def refuse_links(self) -> None:
+        """Raise BuildError for a catalog that is a link: what a build removes there may be somebody's elsewhere."""
+        if self.catalog.is_symlink():
+            raise BuildError(
+                "the catalog is a link, and a build removes what it does not know from the catalog",
+                where=str(self.catalog),
+                next_step="remove the link, or move the whole data directory with RETRIEVAL_HOME",
+            )
 
     def manifest(self, step: str, source: str) -> Path:
         """The manifest of a step for a source."""
@@ -195,6 +227,7 @@ class Build:
 
     def writer(self) -> None:
         """Hold the writer lock from here to the end of the process or `close`."""
+        self.paths.claim()
         self.lock.acquire(self.settings.lock_timeout)
 
     def close(self) -> None:

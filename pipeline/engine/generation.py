@@ -174,7 +174,7 @@ def fingerprint(root: Path) -> str:
     try:
         for entry in sorted(os.scandir(root / pointer.generation), key=lambda item: item.name):
             stat = entry.stat()
-            parts.append(f"{entry.name} {stat.st_size} {stat.st_mtime_ns}")
+            parts.append(f"{entry.name} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_ino}")
     except OSError:
         return ""
     return files.key(*parts)

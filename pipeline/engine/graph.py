@@ -190,6 +190,7 @@ class AccountReporter(ZeroReporter):  # type: ignore[misc]  # doit ships no type
 def doit_config(build: Build) -> dict[str, object]:
     """What dodo.py hands to doit: where its cache lies and how files are compared."""
     dep_file = build.paths.build / "doit.json"
+    build.paths.claim()
     dep_file.parent.mkdir(parents=True, exist_ok=True)
     _drop_damaged(dep_file)
     return {
@@ -238,8 +239,18 @@ def _without_collector() -> Iterator[None]:
             gc.enable()
 
 
+def _note_configuration(build: Build) -> None:
+    """Say when the index was made by another configuration: its sources leave with this build."""
+    path, now = build.paths.build / "built-from", str(build.settings.config_file or "")
+    before = path.read_bytes().decode("utf-8", "surrogateescape") if path.is_file() else now
+    if before != now:
+        build.report.notes.append(f"the index was last built from {before}; now it follows {now}")
+    files.write(path, now.encode("utf-8", "surrogateescape"))
+
+
 def _preflight(build: Build) -> None:
     """Read what every task depends on, so that a mistake in it is one error and not doit's traceback."""
+    build.paths.refuse_links()
     build.vocabulary, build.identity, build.store_info  # noqa: B018 - read for their errors
 
 
@@ -250,6 +261,7 @@ def run(build: Build, tasks: Sequence[str] = ("publish",)) -> None:
         files.sweep_parts(build.paths.data)
         build.lock.inherited = False
     _preflight(build)
+    _note_configuration(build)
     namespace = load_dodo(build)
     crashes: list[BaseFail] = []
     reporter = type("Reporter", (AccountReporter,), {"build": build, "crashes": crashes})

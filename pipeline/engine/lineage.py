@@ -6,7 +6,10 @@ Kept in SQLite beside the memo, one row per skill and step. It explains, it neve
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
+
+from pipeline.engine.database import is_damaged, open_readonly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -40,13 +43,9 @@ class Lineage:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The open database; a damaged one is begun anew, since it only explains."""
+        """The open database. Raises sqlite3.Error."""
         if self._connection is None:
-            try:
-                self._connection = self._open()
-            except sqlite3.DatabaseError:
-                self.path.unlink()
-                self._connection = self._open()
+            self._connection = self._open()
         return self._connection
 
     def _open(self) -> sqlite3.Connection:
@@ -58,19 +57,35 @@ class Lineage:
         return connection
 
     def record(self, changes: Iterable[Change]) -> None:
-        """Replace what is known of these skills and steps, in one transaction."""
+        """Replace what is known of these skills and steps, in one transaction. A damaged file is begun anew: it only explains."""
         rows = list(changes)
         if not rows:
             return
+        try:
+            self._write(rows)
+        except sqlite3.DatabaseError as error:
+            if not is_damaged(error):
+                raise
+            self.close()
+            self.path.unlink()
+            self._write(rows)
+
+    def _write(self, rows: list[Change]) -> None:
         self.connection.execute("BEGIN")
         self.connection.executemany("INSERT OR REPLACE INTO change VALUES (?,?,?,?,?,?,?,?)", rows)
         self.connection.execute("COMMIT")
 
     def of(self, skill: str) -> list[Change]:
-        """The last change of each step for one skill, latest run first."""
+        """The last change of each step for one skill, latest run first; none where they cannot be read. Writes nothing."""
         if not self.path.exists():
             return []
-        rows = self.connection.execute("SELECT * FROM change WHERE id = ? ORDER BY at DESC", (skill,))
+        try:
+            with closing(open_readonly(self.path)) as connection:
+                rows = connection.execute("SELECT * FROM change WHERE id = ? ORDER BY at DESC", (skill,)).fetchall()
+        except sqlite3.DatabaseError as error:
+            if not is_damaged(error):
+                raise
+            return []
         return [Change._make((*row[:4], bool(row[4]), *row[5:])) for row in rows]
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from blake3 import blake3
 
 from pipeline.engine import faults
+from pipeline.engine.database import is_damaged, open_readonly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,11 +39,13 @@ class Memo:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The open database; a file that SQLite refuses is moved aside and a new one begun."""
+        """The open database; a file that is no sound database is moved aside and a new one begun. Raises sqlite3.Error."""
         if self._connection is None:
             try:
                 self._connection = self._open()
-            except sqlite3.DatabaseError:
+            except sqlite3.DatabaseError as error:
+                if not is_damaged(error):
+                    raise
                 self.moved_aside = self.path.with_suffix(".damaged")
                 self.path.replace(self.moved_aside)
                 self._connection = self._open()
@@ -117,6 +120,33 @@ class Memo:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+class ReadMemo(Memo):
+    """A memo that is only read: nothing is created, moved or written. A damaged one holds nothing."""
+
+    def _open(self) -> sqlite3.Connection:
+        return open_readonly(self.path)
+
+    def get(self, step: str, keys: Sequence[str]) -> dict[str, bytes]:
+        """The values held for `keys`."""
+        return super().get(step, keys) if self._readable() else {}
+
+    def has(self, step: str, keys: Sequence[str]) -> set[str]:
+        """Which of `keys` have a value."""
+        return super().has(step, keys) if self._readable() else set()
+
+    def _readable(self) -> bool:
+        if self._connection is None:
+            try:
+                self._connection = self._open()
+                self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            except sqlite3.DatabaseError as error:
+                if not is_damaged(error):
+                    raise
+                self.damaged += 1
+                return False
+        return True
 
 
 def _pack(key: bytes, value: bytes, *, squeeze: bool) -> bytes:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.engine.build import Build, Paths
-from pipeline.engine.memo import STEPS, Memo
+from pipeline.engine.memo import STEPS, Memo, ReadMemo
 
 
 class _ShadowMemo(Memo):
@@ -70,13 +70,14 @@ def shadow(real: Build, *, clean: bool) -> Iterator[ShadowBuild]:
     with tempfile.TemporaryDirectory(prefix="retrieval-") as folder:
         build = ShadowBuild(real.settings, real.progress, real.only)
         build.rebuild_store = real.rebuild_store
-        build.memo = _ShadowMemo(real.memo, ("embed",) if clean else STEPS)
+        build.memo = _ShadowMemo(ReadMemo(real.paths.memo), ("embed",) if clean else STEPS)
         build.paths = _ShadowPaths(real.settings.data_dir, Path(folder))
         if not clean:
             _mirror(real.paths.build, Path(folder))
         try:
             yield build
         finally:
+            build.memo.base.close()
             build.memo.close()
 
 

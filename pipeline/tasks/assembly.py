@@ -70,14 +70,14 @@ class _OnlyId(msgspec.Struct):
     id: str
 
 
-def old_generation(root: Path, *, trusted: bool) -> Old | None:
-    """The current generation, if every byte of it is as it was published. trusted: that is known, and not looked at again."""
+def old_generation(root: Path) -> Old | None:
+    """The current generation, if every byte of it is as it was published: what is taken over from it is not made again."""
     pointer = generation.current(root)
     held = generation.read_manifest(root / pointer.generation) if pointer else None
     if pointer is None or held is None:
         return None
     folder = root / pointer.generation
-    return None if not trusted and generation.damaged(folder, held) else Old(folder, held)
+    return None if generation.damaged(folder, held) else Old(folder, held)
 
 
 def terms_of(build: Build, entries: Sequence[Entry]) -> list[Keyed]:

@@ -27,7 +27,7 @@ def run(build: Build) -> None:
 
     with build.report.timing("publish") as count:
         root = build.paths.snapshots
-        old = assembly.old_generation(root, trusted=intact(build))
+        old = assembly.old_generation(root)
         writer = GenerationWriter(root, old.folder if old else None, old.manifest.files if old else {})
         try:
             name = assembly.write(build, writer, old, counts(build))

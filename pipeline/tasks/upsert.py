@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ import msgspec
 
 from pipeline.engine import files, manifest
 from pipeline.model import Keyed
-from pipeline.tasks import embed, texts
+from pipeline.tasks import embed, store_rows, texts
 from pipeline.tasks.entries import Entry
 from serve.errors import UnreachableError
 
@@ -45,7 +45,7 @@ def run(build: Build) -> None:
     from pipeline.chroma import plan
 
     entries = gather(build)
-    wanted = row_keys(entries)
+    wanted = store_rows.row_keys(entries)
     with build.report.timing("upsert") as count:
         held = {} if build.rebuild_store else _trusted(build)
         todo = plan(wanted, held or {})
@@ -101,7 +101,7 @@ class _Writing:
         """See the store brought to what is wanted; then ledger and stamp, counts and lineage."""
         done = self.aside.result() if self.aside else None
         if done is None:
-            done = self._work()
+            done = self._work_or_begin_anew()
         build = self.build
         build.report.notes += done.notices
         build.report.notes += [f"removed collection {name} of an earlier embedder" for name in done.retired]
@@ -113,6 +113,23 @@ class _Writing:
         _leave(build, self.wanted)
         ran = set(done.put)
         build.record("upsert", dict.fromkeys(done.drop, "held"), {key: self.wanted[key] for key in ran}, ran)
+
+    def _work_or_begin_anew(self) -> Done:
+        """As `_work`; an embedded store that Chroma cannot cope with, for whatever reason, is moved aside and written again."""
+        from pipeline.chroma import StoreError
+        from pipeline.chroma.embedded import EmbeddedBackend
+
+        try:
+            return self._work()
+        except StoreError as error:
+            if self.build.chroma.mode != "embedded":
+                raise
+            aside = EmbeddedBackend(self.build.chroma).set_aside()
+            self.build.report.notes.append(
+                f"the vector store was begun anew: {error.what}; its files are now in {aside}"
+            )
+            self.held = {}
+            return self._work()
 
     def _work(self) -> Done:
         """Open the store here, bring it to what is wanted, and close it."""
@@ -138,13 +155,15 @@ class _Writing:
             store.check()
             held = store.held()
             both = sorted(self.wanted.keys() & held.keys())
-            differing = {skill for _part, skill in _differing(self.build, self.entries, self.wanted, both, store)}
+            differing = {
+                skill for _part, skill in store_rows.differing(self.build, self.entries, self.wanted, both, store)
+            }
         except StoreDamagedError:
             return None  # reconciling finds the same, and begins the store anew
         return {skill: key for skill, key in held.items() if skill not in differing}
 
     def _load(self, ids: Sequence[str]) -> Rows:
-        return rows(self.build, [self.entries[key] for key in ids], self.wanted)
+        return store_rows.rows(self.build, [self.entries[key] for key in ids], self.wanted)
 
     def _advance(self, done: int) -> None:
         self.build.progress.advance("upsert", done)
@@ -160,41 +179,6 @@ def gather(build: Build) -> dict[str, Entry]:
     return {entry.id: entry for entry in build.entries}
 
 
-def row_keys(entries: Mapping[str, Entry]) -> dict[str, str]:
-    """By ID what the row is made from, as one digest."""
-    base = texts.code_digest("upsert")
-    # Digests have one length, so putting them one after the other cannot make two different lists equal.
-    return {
-        skill: files.digest(
-            f"{base}{entry.selected.mark}{entry.selected.digest}{entry.descriptor.short}{entry.embed.key}".encode()
-        )
-        for skill, entry in entries.items()
-    }
-
-
-def rows(build: Build, entries: Sequence[Entry], keys: Mapping[str, str]) -> Rows:
-    """The rows of some skills as the store takes them."""
-    from pipeline.chroma import Rows
-    from pipeline.steps import upsert
-
-    selected = {entry.selected.id: entry.selected for entry in entries}
-    described = texts.descriptors(build, selected, [entry.descriptor for entry in entries])
-    made = [
-        upsert.row(entry.selected.record, item, entry.embed.key)
-        for entry, item in zip(entries, described, strict=True)
-        if entry.selected.record is not None
-    ]
-    return Rows(
-        ids=[entry.selected.id for entry in entries],
-        vectors=embed.vectors(build, [(entry.source, entry.embed) for entry in entries]),
-        metadatas=[
-            {**metadata, "row_key": keys[entry.selected.id]}
-            for entry, (metadata, _text) in zip(entries, made, strict=True)
-        ],
-        documents=[document for _metadata, document in made],
-    )
-
-
 def describe(build: Build) -> str:
     """The store's state in a few words, for `status`; opens nothing of Chroma."""
     config = build.chroma
@@ -205,51 +189,6 @@ def describe(build: Build) -> str:
     if held is None:
         return f"{config.mode} at {config.where}: not as the last build left it, or never written; the next build puts it right"
     return f"{config.mode} at {config.where}: {len(held)} rows"
-
-
-def disagreements(build: Build, entries: Mapping[str, Entry]) -> Iterator[tuple[str, str]]:
-    """What in the store is not as the manifests say: (part, sentence) pairs; part is row or vector."""
-    from pipeline.chroma import StoreDamagedError, open_store
-    from pipeline.chroma.untouched import untouched
-
-    wanted = row_keys(entries)
-    try:
-        with untouched(build.chroma) as config, open_store(config, embed.identity_key(build), repair=False) as store:
-            store.check()
-            held = store.held()
-            for skill in sorted(held.keys() - wanted.keys()):
-                yield "row", f"{skill} is in the store, but no source has it"
-            for skill in sorted(wanted.keys() - held.keys()):
-                yield "row", f"{skill} is missing from the store"
-            for part, skill in _differing(build, entries, wanted, sorted(wanted.keys() & held.keys()), store):
-                what = "row in the store is not the one that was written" if part == "row" else _OTHER_VECTOR
-                yield part, f"{skill}: its {what}"
-    except StoreDamagedError as error:
-        yield "row", f"the vector store is damaged: {error.what}"
-
-
-def _differing(
-    build: Build, entries: Mapping[str, Entry], wanted: Mapping[str, str], skills: Sequence[str], store: Store
-) -> Iterator[tuple[str, str]]:
-    """(part, skill) for each skill whose row or vector in the store is another than the expected one."""
-    import numpy as np
-
-    from pipeline.chroma.store import BATCH
-
-    for start in range(0, len(skills), BATCH):
-        ids = skills[start : start + BATCH]
-        expected, found = rows(build, [entries[key] for key in ids], wanted), store.fetch(ids)
-        for place, skill in enumerate(ids):
-            if (expected.metadatas[place], expected.documents[place]) != (
-                found.metadatas[place],
-                found.documents[place],
-            ):
-                yield "row", skill
-            if not np.allclose(expected.vectors[place], found.vectors[place], atol=1e-5):
-                yield "vector", skill
-
-
-_OTHER_VECTOR = "vector in the store is not the one that was computed"
 
 
 def _trusted(build: Build) -> dict[str, str] | None:

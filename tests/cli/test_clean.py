@@ -37,7 +37,7 @@ def test_what_builds_made_goes_and_comes_back_without_embedding(world: World, co
 
     assert ended.code == 0
     left = {path.name for path in world.data.iterdir() if not path.name.startswith(("writer.lock", "memo.", "models"))}
-    assert left == {"mine.txt"}
+    assert left == {".retrieval", "mine.txt"}
     assert ended.lines[-1] == (
         f"kept {world.data / 'memo.sqlite3'}: results are remembered, so that the next build is quick; --memo forgets them"
     )
@@ -56,7 +56,7 @@ def test_with_memo_everything_is_computed_again(world: World, command: Command) 
 
     assert str(world.data / "memo.sqlite3") in removed["removed"]
     assert removed["kept"] == []
-    assert {path.name for path in world.data.iterdir()} == {"writer.lock"}
+    assert {path.name for path in world.data.iterdir()} == {".retrieval", "writer.lock"}
     assert command(world, "build", "--json").json["steps"]["embed"]["executed"] == 4
     assert world.snapshot() == before
 
