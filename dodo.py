@@ -46,7 +46,8 @@ def task_descriptor():
 def task_card():
     """write the IWE catalog: a card per skill"""
     for n in names:
-        yield task(t.card, n, reads=[out("select", n), out("descriptor", n)])
+        # After `upsert` has begun: another process writes to the store meanwhile.
+        yield task(t.card, n, reads=[out("select", n), out("descriptor", n)], after=["upsert"])
 
 
 def task_hub():
@@ -62,7 +63,8 @@ def task_tidy():
 def task_terms():
     """count each descriptor's terms for the lexical lane"""
     for n in names:
-        yield task(t.terms, n, reads=[out("select", n), out("descriptor", n)], writes=[out("terms", n)])
+        reads = [out("select", n), out("descriptor", n)]
+        yield task(t.terms, n, reads=reads, writes=[out("terms", n)], after=["upsert"])
 
 
 def task_embed():

@@ -7,7 +7,6 @@ carries a checksum over its key: a damaged row is a miss, never a wrong answer. 
 from __future__ import annotations
 
 import sqlite3
-import zlib
 from typing import TYPE_CHECKING
 
 from blake3 import blake3
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _CHECK = 8
-_PLAIN, _ZLIB = b"\x00", b"\x01"
 _CHUNK = 500
 STEPS = ("scan", "categorize", "descriptor", "terms", "embed")
 
@@ -97,13 +95,13 @@ class Memo:
             held.update(key.hex() for (key,) in rows)
         return held
 
-    def put(self, step: str, items: Iterable[tuple[str, bytes]], *, squeeze: bool = True) -> None:
-        """Keep values, all of them or none: one transaction. squeeze: compress texts; vectors do not get smaller."""
+    def put(self, step: str, items: Iterable[tuple[str, bytes]]) -> None:
+        """Keep values, all of them or none: one transaction."""
         faults.reach(f"memo:{step}:before")
         rows = []
         for key, value in items:
             raw_key = bytes.fromhex(key)
-            rows.append((raw_key, _pack(raw_key, value, squeeze=squeeze)))
+            rows.append((raw_key, _pack(raw_key, value)))
         connection = self.connection
         connection.execute("BEGIN IMMEDIATE")
         try:
@@ -149,15 +147,11 @@ class ReadMemo(Memo):
         return True
 
 
-def _pack(key: bytes, value: bytes, *, squeeze: bool) -> bytes:
-    body = _PLAIN + value
-    if squeeze and len(value) > 512:
-        body = _ZLIB + zlib.compress(value, 1)
-    return blake3(key + body).digest(length=_CHECK) + body
+def _pack(key: bytes, value: bytes) -> bytes:
+    # Not compressed: that takes longer than writing the rest.
+    return blake3(key + value).digest(length=_CHECK) + value
 
 
 def _unpack(key: bytes, packed: bytes) -> bytes | None:
-    check, body = packed[:_CHECK], packed[_CHECK:]
-    if blake3(key + body).digest(length=_CHECK) != check:
-        return None
-    return zlib.decompress(body[1:]) if body[:1] == _ZLIB else body[1:]
+    check, value = packed[:_CHECK], packed[_CHECK:]
+    return value if blake3(key + value).digest(length=_CHECK) == check else None

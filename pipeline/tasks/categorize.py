@@ -22,19 +22,21 @@ def settings(build: Build, source: str) -> list[str]:
     return [texts.code_digest("categorize"), build.vocabulary.taxonomy, build.vocabulary.overrides[source]]
 
 
-Part = tuple[Found, str, tuple[str, ...], tuple[str, ...] | None, str]
+Part = tuple[Found, bytes, tuple[str, ...] | None, str]
 
 
 def categorize_all(parts: Sequence[Part], taxonomy_text: str, taxonomy_path: str) -> list[bytes]:
-    """The encoded row of each (found row, head, headings, override, key)."""
+    """The encoded row of each (found row, encoded reading, override, key)."""
     from pipeline.steps import categorize
     from pipeline.taxonomy import known_taxonomy
 
     taxonomy = known_taxonomy(taxonomy_text, taxonomy_path)
-    return [
-        manifest.encode(msgspec.structs.replace(categorize.make(row, head, headings, override, taxonomy), key=key))
-        for row, head, headings, override, key in parts
-    ]
+    values = []
+    for row, data, override, key in parts:
+        reading = texts.decode_reading(data)
+        made = categorize.make(row, reading.head, reading.headings, override, taxonomy)
+        values.append(manifest.encode(msgspec.structs.replace(made, key=key)))
+    return values
 
 
 def run(build: Build, source: str) -> None:
@@ -51,8 +53,8 @@ def run(build: Build, source: str) -> None:
     def compute(batch: Sequence[Item]) -> list[bytes]:
         rows = [found[item.place] for item in batch]
         parts = [
-            (row, reading.head, reading.headings, overrides[item.place], item.key)
-            for item, row, reading in zip(batch, rows, texts.readings(build, rows), strict=True)
+            (row, data, overrides[item.place], item.key)
+            for item, row, data in zip(batch, rows, texts.encoded_readings(build, rows), strict=True)
         ]
         path = build.settings.taxonomy_path
         return build.workers.map(categorize_all, parts, path.read_text(encoding="utf-8"), str(path))

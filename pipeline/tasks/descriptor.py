@@ -8,7 +8,7 @@ import msgspec
 
 from pipeline.engine import files, manifest
 from pipeline.engine.items import Item
-from pipeline.model import Keyed, Reading, Selected
+from pipeline.model import Keyed, Selected
 from pipeline.tasks import texts
 from serve.contract import Descriptor
 
@@ -23,9 +23,9 @@ def settings(_build: Build, _source: str) -> list[str]:
     return [texts.code_digest("descriptor")]
 
 
-def describe_all(readings: Sequence[Reading]) -> list[bytes]:
-    """The encoded Descriptor of each Reading."""
-    return [manifest.encode(texts.make_descriptor(reading)) for reading in readings]
+def describe_all(readings: Sequence[bytes]) -> list[bytes]:
+    """The encoded Descriptor of each encoded Reading."""
+    return [manifest.encode(texts.make_descriptor(texts.decode_reading(data))) for data in readings]
 
 
 def run(build: Build, source: str) -> None:
@@ -37,7 +37,7 @@ def run(build: Build, source: str) -> None:
     decoder = msgspec.json.Decoder(Descriptor)
 
     def compute(batch: Sequence[Item]) -> list[bytes]:
-        return build.workers.map(describe_all, texts.readings(build, [selected[item.place] for item in batch]))
+        return build.workers.map(describe_all, texts.encoded_readings(build, [selected[item.place] for item in batch]))
 
     def row_of(item: Item, value: bytes) -> Keyed:
         short = files.digest(decoder.decode(value).short.encode("utf-8", "surrogatepass"))

@@ -68,7 +68,7 @@ def embed(build: Build, source: str, todo: dict[str, Keyed]) -> None:
     build.progress.begin("embed", len(keys))
     for indices, vectors in build.embedder.batches(shorts):
         pairs = [(keys[index], vectors[position].tobytes()) for position, index in enumerate(indices)]
-        build.memo.put("embed", pairs, squeeze=False)
+        build.memo.put("embed", pairs)
         build.progress.advance("embed", len(pairs))
 
 

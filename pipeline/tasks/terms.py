@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.engine.build import Build
-    from serve.contract import Descriptor
 
 
 def settings(_build: Build, _source: str) -> list[str]:
@@ -21,11 +20,11 @@ def settings(_build: Build, _source: str) -> list[str]:
     return [texts.code_digest("terms")]
 
 
-def count_all(pairs: Sequence[tuple[Descriptor, tuple[str, ...]]]) -> list[bytes]:
-    """The lexical item of each (descriptor, tags)."""
+def count_all(pairs: Sequence[tuple[bytes, tuple[str, ...]]]) -> list[bytes]:
+    """The lexical item of each (encoded descriptor, tags)."""
     from pipeline.steps import terms
 
-    return [terms.make(descriptor, tags) for descriptor, tags in pairs]
+    return [terms.make(texts.decode_descriptor(data), tags) for data, tags in pairs]
 
 
 def run(build: Build, source: str) -> None:
@@ -41,7 +40,7 @@ def run(build: Build, source: str) -> None:
 
     def compute(batch: Sequence[Item]) -> list[bytes]:
         rows = [described[item.place] for item in batch]
-        made = texts.descriptors(build, selected, rows)
+        made = texts.encoded_descriptors(build, selected, rows)
         pairs = [(item, texts.tags(selected[row.id])) for row, item in zip(rows, made, strict=True)]
         return build.workers.map(count_all, pairs)
 

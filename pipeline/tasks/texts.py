@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pipeline.engine import code, files
+from pipeline.engine import code, files, manifest
 from pipeline.model import Keyed, Reading, Selected
 from pipeline.steps import USES
 from serve.contract import Descriptor
@@ -32,8 +32,18 @@ def changed_meanwhile(path: str) -> OperatorError:
 
 def readings(build: Build, rows: Sequence[Found | Selected]) -> list[Reading]:
     """The Reading of each row, in order."""
+    return [_readings.decode(data) for data in encoded_readings(build, rows)]
+
+
+def encoded_readings(build: Build, rows: Sequence[Found | Selected]) -> list[bytes]:
+    """The Reading of each row as it is kept, in order."""
     held = build.memo.get("scan", [row.key for row in rows])
-    return [_readings.decode(held[row.key]) if row.key in held else _read_again(row) for row in rows]
+    return [held[row.key] if row.key in held else manifest.encode(_read_again(row)) for row in rows]
+
+
+def decode_reading(data: bytes) -> Reading:
+    """A Reading as it is kept."""
+    return _readings.decode(data)
 
 
 def _read_again(row: Found | Selected) -> Reading:
@@ -57,10 +67,20 @@ def make_descriptor(reading: Reading) -> Descriptor:
 
 def descriptors(build: Build, selected: Mapping[str, Selected], rows: Sequence[Keyed]) -> list[Descriptor]:
     """The Descriptor of each row, in order. selected: the select rows by ID, to make a lost descriptor again."""
+    return [_descriptors.decode(data) for data in encoded_descriptors(build, selected, rows)]
+
+
+def encoded_descriptors(build: Build, selected: Mapping[str, Selected], rows: Sequence[Keyed]) -> list[bytes]:
+    """The Descriptor of each row as it is kept, in order."""
     held = build.memo.get("descriptor", [row.key for row in rows])
     lost = [row for row in rows if row.key not in held]
     again = dict(zip((row.id for row in lost), readings(build, [selected[row.id] for row in lost]), strict=True))
-    return [_descriptors.decode(held[row.key]) if row.key in held else make_descriptor(again[row.id]) for row in rows]
+    return [held[row.key] if row.key in held else manifest.encode(make_descriptor(again[row.id])) for row in rows]
+
+
+def decode_descriptor(data: bytes) -> Descriptor:
+    """A Descriptor as it is kept."""
+    return _descriptors.decode(data)
 
 
 def terms(
