@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _CHECK = 8
+_FORM = b"plain-1"
 _CHUNK = 500
 STEPS = ("scan", "categorize", "descriptor", "terms", "embed")
 
@@ -149,9 +150,14 @@ class ReadMemo(Memo):
 
 def _pack(key: bytes, value: bytes) -> bytes:
     # Not compressed: that takes longer than writing the rest.
-    return blake3(key + value).digest(length=_CHECK) + value
+    return _check(key, value) + value
 
 
 def _unpack(key: bytes, packed: bytes) -> bytes | None:
     check, value = packed[:_CHECK], packed[_CHECK:]
-    return value if blake3(key + value).digest(length=_CHECK) == check else None
+    return value if _check(key, value) == check else None
+
+
+def _check(key: bytes, value: bytes) -> bytes:
+    """Covers the form in which values are kept too: what was kept in another form is a miss."""
+    return blake3(_FORM + key + value).digest(length=_CHECK)

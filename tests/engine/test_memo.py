@@ -78,3 +78,11 @@ def test_a_file_that_is_no_database_is_moved_aside(tmp_path: Path) -> None:
     assert memo.get("scan", [key("a")]) == {key("a"): b"1"}
     assert memo.moved_aside is not None
     assert memo.moved_aside.read_bytes().startswith(b"no database")
+
+
+def test_a_value_kept_in_another_form_is_a_miss(memo: Memo, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr("pipeline.engine.memo._FORM", b"squeezed-1")
+        memo.put("scan", [(key("a"), b"value")])
+
+    assert memo.get("scan", [key("a")]) == {}
