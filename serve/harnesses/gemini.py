@@ -1,0 +1,10 @@
+"""Gemini CLI."""
+
+from serve.harnesses import Harness
+
+HARNESS = Harness(
+    name="gemini",
+    title="Gemini CLI",
+    reload="",
+    own_skills=("~/.gemini/skills", "~/.agents/skills"),
+)

@@ -1,0 +1,10 @@
+"""OMP."""
+
+from serve.harnesses import Harness
+
+HARNESS = Harness(
+    name="omp",
+    title="OMP",
+    reload="/reload-plugins",
+    own_skills=("~/.omp/agent/skills", "~/.agents/skills"),
+)

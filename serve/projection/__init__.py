@@ -1,0 +1,1 @@
+"""Copying a chosen package into the lane of the harness that asked."""
