@@ -11,6 +11,7 @@ build = current_build()
 task = Tasks(build)
 out = build.paths.manifest
 names = [source.name for source in build.sources]
+references = [source.name for source in build.references]
 DOIT_CONFIG = doit_config(build)
 
 
@@ -60,17 +61,33 @@ def task_tidy():
     return task(t.tidy, after=["card", "hub"])
 
 
+def task_document():
+    """walk a source of references; read what is new or changed"""
+    for n in references:
+        yield task(t.references.document, n, writes=[out("document", n), build.paths.problems(n)])
+
+
+def task_section():
+    """cut each document into sections"""
+    for n in references:
+        yield task(t.references.section, n, reads=[out("document", n)], writes=[out("section", n)])
+
+
 def task_terms():
-    """count each descriptor's terms for the lexical lane"""
+    """count each descriptor's or section's terms for the lexical lane"""
     for n in names:
         reads = [out("select", n), out("descriptor", n)]
         yield task(t.terms, n, reads=reads, writes=[out("terms", n)], after=["upsert"])
+    for n in references:
+        yield task(t.references.terms, n, reads=[out("section", n)], writes=[out("terms", n)])
 
 
 def task_embed():
-    """embed each descriptor's short text for the semantic lane"""
+    """embed each descriptor's short text, and each section, for the semantic lane"""
     for n in names:
         yield task(t.embed, n, reads=[out("descriptor", n)], writes=[out("embed", n)])
+    for n in references:
+        yield task(t.references.embed, n, reads=[out("section", n)], writes=[out("embed", n)])
 
 
 def task_upsert():
@@ -81,7 +98,8 @@ def task_upsert():
 def task_publish():
     """write a snapshot and make it current"""
     reads = [path for step in ("select", "descriptor", "terms", "embed") for path in each(step)]
-    return task(t.publish, reads=[*reads, *map(build.paths.problems, names)], after=["upsert", "tidy"])
+    reads += [out(step, n) for step in ("document", "section", "terms", "embed") for n in references]
+    return task(t.publish, reads=[*reads, *map(build.paths.problems, names + references)], after=["upsert", "tidy"])
 
 
 def task_verify():

@@ -131,7 +131,8 @@ def ask(folder: Path, queries: Sequence[str], rounds: int = 5) -> tuple[float, f
         os.environ.setdefault(name, "1")
     sys.path.insert(0, str(ROOT))
     from serve.embedder import EmbedderConfig
-    from serve.search import Query, Searcher
+    from serve.query import Query
+    from serve.search import Searcher
 
     searcher = Searcher(folder, EmbedderConfig())
     for text in queries[:5]:

@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.config.suggest import shown
-from serve.errors import ExitCode, OperatorError
+from serve.errors import ConfigError, ExitCode, OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-
-class ConfigError(OperatorError):
-    """A setting, a configuration file or a command's argument that cannot be used as it stands."""
-
-    code = ExitCode.USAGE
+__all__ = ["BuildError", "ConfigError", "ExitCode", "LockedError", "OperatorError", "UnknownSourceError"]
 
 
 class UnknownSourceError(ConfigError):

@@ -49,7 +49,7 @@ def words(text: str) -> list[str]:
         folded = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold()
         text = _SYMBOLS.sub(" ", unicodedata.normalize("NFKC", folded))
     text = text.lower()
-    if any(name in text for name in _SPELLED):
+    if "+" in text or "#" in text or ".net" in text:
         text = _SIGNED.sub(lambda found: f" {_SPELLED[found[0]]} ", text)
     return text.translate(_BLANKS).split() if text.isascii() else _WORD.findall(text)
 
@@ -90,11 +90,19 @@ class Matcher:
     def find(self, tokens: list[str]) -> list[tuple[int, tuple[int, ...]]]:
         """Each keyword in `tokens` as (value, values of the longer keyword that spans the same words, or none)."""
         tree = self._tree
+        last = len(tokens) - 1
         hits: list[tuple[int, tuple[int, ...]]] = []
         span_end = 0
         span_values: tuple[int, ...] = ()
         for start in [index for index, token in enumerate(tokens) if token in tree]:
-            found = self._from(start, tokens)
+            node = tree[tokens[start]]
+            if start == last or tokens[start + 1] not in node:  # by far the most are words that stand alone
+                values = node.get(_END)
+                if values is None:
+                    continue
+                found = [(start + 1, values)]
+            else:
+                found = self._from(start, tokens)
             if found and found[-1][0] > span_end:
                 span_end, span_values = found.pop()
                 hits += [(value, ()) for value in span_values]

@@ -13,12 +13,19 @@ from typing import TYPE_CHECKING
 from pipeline.config import hermes
 from pipeline.config.env import EnvFile, Environment, read_env_file
 from pipeline.config.files import is_file
-from pipeline.config.lookup import Lookup, config_folder, config_places, data_folder, find_config, home_of
+from pipeline.config.lookup import (
+    Lookup,
+    config_folder,
+    config_places,
+    data_folder,
+    find_config,
+    home_of,
+    unknown_variables,
+)
 from pipeline.config.paths import absolute
 from pipeline.config.services import chroma_settings, embedding_settings, limits, without_effect
-from pipeline.config.suggest import did_you_mean
 from pipeline.config.values import ChromaSettings, ConfigWarning, EmbeddingSettings, Limits, Machine, Source
-from pipeline.config.variables import BY_NAME, PREFIX
+from pipeline.config.variables import BY_NAME
 from pipeline.errors import ConfigError
 from pipeline.resources import bundled
 
@@ -83,18 +90,31 @@ def load_settings(
     with_sources: False leaves `sources` empty and needs no `sources.toml`, for commands that only ask the index.
     Raises ConfigError.
     """
+    lookup, found = locate(config, environ, cwd, home, os_name=os_name)
+    if found is None and with_sources:
+        raise _no_config(lookup)
+    return _settings(lookup, found, with_sources=with_sources)
+
+
+def locate(
+    config: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    home: str | Path | None = None,
+    *,
+    os_name: str = os.name,
+) -> tuple[Lookup, Path | None]:
+    """The variables in force, and the `sources.toml` if there is one. Arguments and errors as for `load_settings`."""
     process = os.environ if environ is None else environ
     here = _current_folder() if cwd is None else cwd.absolute()
     top = absolute(str(home or home_of(process, os_name)), str(here), os_name, "home folder")
     files = _env_files(here, process)
     lookup = _lookup(process, files, top, here, os_name)
     found = find_config(config, lookup)
-    if found is None and with_sources:
-        raise _no_config(lookup)
     if found is not None and found.parent != here:
         files = _env_files(found.parent, process) + files
         lookup = _lookup(process, files, top, here, os_name)
-    return _settings(lookup, found, with_sources=with_sources)
+    return lookup, found
 
 
 def _current_folder() -> Path:
@@ -182,15 +202,7 @@ def _taxonomy(lookup: Lookup, beside: Path) -> Path:
 def _warnings(lookup: Lookup, config: Path | None, overrides: Path) -> tuple[ConfigWarning, ...]:
     environ = lookup.environ
     warnings = [warning for file in environ.files for warning in file.warnings]
-    warnings += [
-        ConfigWarning(
-            f"the variable {name} is unknown and has no effect",
-            environ.where(name),
-            did_you_mean(name, BY_NAME, "remove it, or see docs/configuration.md for the known ones", prefix=PREFIX),
-        )
-        for name in sorted(environ)
-        if name.startswith(PREFIX) and name not in BY_NAME
-    ]
+    warnings += unknown_variables(environ)
     if lookup.name_in_use("RETRIEVAL_CATEGORY_OVERRIDES") and not is_file(overrides):
         warnings.append(
             ConfigWarning(

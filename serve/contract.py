@@ -92,11 +92,41 @@ class StoreInfo(msgspec.Struct, frozen=True, kw_only=True):
     database: str = ""
 
 
+class ReferenceCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """One source of references. path: its folder. found = documents + problem. digest: blake3 hex over its files' digests."""
+
+    path: str
+    found: int
+    documents: int
+    problem: int
+    sections: int
+    bytes: int
+    digest: str
+
+
+class ReferencesInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """What a snapshot says of its references; `serve.references.contract` has the rest.
+
+    inputs: digest over everything their parts were made from. dimension: of their vectors. chunk_tokens: the most a row
+    has. overlap_tokens: how many of them a long section's next row repeats. counted_by: whose tokens these are.
+    """
+
+    inputs: str
+    documents: int
+    sections: int
+    dimension: int
+    chunk_tokens: int
+    overlap_tokens: int
+    counted_by: str
+    sources: dict[str, ReferenceCounts]
+
+
 class SnapshotManifest(msgspec.Struct, frozen=True, kw_only=True):
     """`manifest.json` of a generation. The generation's name is the digest of this file, so equal inputs give equal names.
 
     endpoint: URL of the embedding endpoint, "" for other kinds. inputs: digest over everything the snapshot was made from.
     counts: per source and status ("found", "indexed", "duplicate", "suppressed", "review", "problem") how many skills.
+    references: left out where no source of that kind is configured.
     """
 
     contract: int
@@ -107,6 +137,7 @@ class SnapshotManifest(msgspec.Struct, frozen=True, kw_only=True):
     inputs: str
     counts: dict[str, dict[str, int]]
     files: dict[str, FileEntry]
+    references: ReferencesInfo | msgspec.UnsetType = msgspec.UNSET
 
 
 class Pointer(msgspec.Struct, frozen=True, kw_only=True):

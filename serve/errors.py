@@ -58,6 +58,12 @@ class OperatorError(Exception):
         return "\n".join(lines)
 
 
+class ConfigError(OperatorError):
+    """A setting, a configuration file or a command's argument that cannot be used as it stands."""
+
+    code = ExitCode.USAGE
+
+
 class NoIndexError(OperatorError):
     """Nothing has been published in this data directory yet."""
 

@@ -18,7 +18,7 @@ K = 60  # the greater, the less the very first places count against agreement be
 POOL = 200  # rows asked of each lane
 TIE_POOL = 60  # best fused rows that the tie-breaker looks at
 TIE_WEIGHT = 0.1  # of a full score; what it gains is measured by benchmarks/evaluate.py
-LANE_WEIGHTS = {"semantic": 1.0, "lexical": 1.0}  # a lane that is not named here counts 1
+LANE_WEIGHTS = {"semantic": 1.0, "lexical": 1.0, "iwe": 0.25}  # a lane that is not named here counts 1
 USED = "used"
 
 

@@ -2,55 +2,30 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from serve import ranking
 from serve.contract import Record
-from serve.embedder import Embedder, EmbedderConfig, open_embedder, require_same_space
-from serve.errors import ExitCode, OperatorError
+from serve.embedder import EmbedderConfig
+from serve.errors import OperatorError
 from serve.lanes import semantic
 from serve.lanes.hits import Hits, Mask
 from serve.lanes.lexical import LexicalIndex
+from serve.query import Query, checked, mask_of
+from serve.query_embedder import QueryEmbedder
 from serve.ranking import Lane, Ranked
 from serve.snapshot import Live, Snapshot
 
-MAX_QUERY = 20_000
-MAX_LIMIT = 200
+if TYPE_CHECKING:
+    from serve.lanes.iwe import IweLane
+
 MAX_DESCRIBED = 4_000  # some 20 MB at most
-_LISTS = ("source", "category", "state")
-
-
-class Query(msgspec.Struct, frozen=True, kw_only=False):
-    """A question. Empty filters let everything through; harness leaves out what that harness shows itself."""
-
-    text: str
-    limit: int = 8
-    source: tuple[str, ...] = ()
-    category: tuple[str, ...] = ()
-    state: tuple[str, ...] = ()
-    harness: str = ""
-    explain: bool = False
-
-    @classmethod
-    def of(cls, value: object, defaults: dict[str, Any]) -> Query:
-        """A query from JSON: an object with `query` and any of the filters (a list or one word)."""
-        if not isinstance(value, dict) or not isinstance(value.get("query"), str):
-            raise _unusable("a JSON query needs a text field `query`", 'write {"query": "…"}')
-        given = {key: item for key, item in value.items() if key != "query"}
-        unknown = sorted(given.keys() - {*cls.__struct_fields__} | given.keys() & {"text"})
-        if unknown:
-            raise _unusable(f"a query has no field `{unknown[0]}`", f"use {', '.join(cls.__struct_fields__[1:])}")
-        given.update({key: [given[key]] for key in _LISTS if isinstance(given.get(key), str)})
-        try:
-            return msgspec.convert({**defaults, **given, "text": value["query"]}, cls)
-        except msgspec.ValidationError as error:
-            raise _unusable(f"the query cannot be read: {error}", "see `retrieval search --help`") from error
 
 
 class Row(NamedTuple):
@@ -158,30 +133,52 @@ class _Opened(NamedTuple):
 
 
 class Searcher:
-    """Answers queries from a data directory, following new generations. The model is loaded at the first query.
+    """Answers queries from a data directory, following new generations. Callable from many threads at once.
 
     embedder: how this process would embed; a snapshot made by another one is answered without the semantic lane.
-    token: for a Chroma server, if the store is one.
+    token: for a Chroma server, if the store is one. wait: whether the first queries wait for the model; without it they
+    are answered by the other lanes and say so, while the model is loaded beside them. iwe: a running IWE lane, if there is
+    to be one; the caller closes it.
     """
 
-    def __init__(self, data_dir: Path, embedder: EmbedderConfig, token: str = "") -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        embedder: EmbedderConfig,
+        token: str = "",
+        *,
+        wait: bool = True,
+        iwe: IweLane | None = None,
+    ) -> None:
         self.live = Live(data_dir)
-        self.config = embedder
+        self.embedder = QueryEmbedder(embedder, wait=wait)
         self.token = token
-        self._embedder: Embedder | None = None
+        self.iwe = iwe
+        self._opening = threading.Lock()
         self._opened: _Opened | None = None
+
+    def warm(self) -> None:
+        """Open the index and begin to load the model. Raises OperatorError when there is no index that can be used."""
+        identity = self._open().snapshot.manifest.embedder
+        self.embedder.require(identity)
+        self.embedder.begin(identity.dimension)
+
+    def require_embedder(self) -> None:
+        """Raise ContractError when the configured embedder is not the one that made the index, NoIndexError without one."""
+        self.embedder.require(self.live.current().manifest.embedder)
+
+    def close(self) -> None:
+        """Let go of the model."""
+        self.embedder.close()
 
     def answer(self, query: Query) -> Answer:
         """The best skills for a query. Raises OperatorError for a query or filter that cannot be used, or no index."""
         begun = time.perf_counter()
-        text = _checked(query)
+        text = checked(query)
         opened = self._open()
         snapshot = opened.snapshot
-        mask = _mask(snapshot, query)
-        lanes = [
-            self._semantic(snapshot, text, mask),
-            Lane(name="lexical", hits=opened.lexical.search(text, ranking.POOL, mask)),
-        ]
+        mask = mask_of(snapshot, query)
+        lanes = self._lanes(opened, text, mask)
         ranked = ranking.rank(text, lanes, opened.describe, limit=query.limit)
         rows = [
             Row(snapshot.record(item.row), item, _terms(opened.lexical, text, item.row) if query.explain else ())
@@ -197,18 +194,32 @@ class Searcher:
             (time.perf_counter() - begun) * 1000,
         )
 
+    def _lanes(self, opened: _Opened, text: str, mask: Mask | None) -> list[Lane]:
+        """What each lane finds. IWE searches in its own process while the others do."""
+        snapshot, iwe = opened.snapshot, self.iwe
+        begun = iwe.begin(text, ranking.POOL) if iwe else None
+        lanes = [
+            self._semantic(snapshot, text, mask),
+            Lane(name="lexical", hits=opened.lexical.search(text, ranking.POOL, mask)),
+        ]
+        if iwe and begun:
+            lanes.append(iwe.end(begun, snapshot, mask))
+        return lanes
+
     def _open(self) -> _Opened:
-        snapshot = self.live.current()
-        if self._opened is None or self._opened.snapshot is not snapshot:
-            self._opened = _Opened(snapshot, LexicalIndex(snapshot.lexical), {})
-        return self._opened
+        opened, snapshot = self._opened, self.live.current()
+        if opened is not None and opened.snapshot is snapshot:
+            return opened
+        with self._opening:  # one thread prepares a new generation, the others use what it made
+            snapshot = self.live.current()
+            if self._opened is None or self._opened.snapshot is not snapshot:
+                self._opened = _Opened(snapshot, LexicalIndex(snapshot.lexical), {})
+            return self._opened
 
     def _semantic(self, snapshot: Snapshot, text: str, mask: Mask | None) -> Lane:
         """The semantic lane's hits, or the reason why there are none: never a silent gap."""
         try:
-            model = self._model(snapshot.manifest.embedder.dimension)
-            require_same_space(snapshot.manifest.embedder, model.identity)
-            vectors = np.stack([model.query(part) for part in semantic.parts(text)])
+            vectors = self.embedder.vectors(snapshot.manifest.embedder, semantic.parts(text))
             return Lane(name="semantic", hits=self._nearest(snapshot, vectors, mask))
         except OperatorError as error:
             return Lane(name="semantic", reason=f"{error.what}; {error.next_step}" if error.next_step else error.what)
@@ -220,53 +231,6 @@ class Searcher:
 
         return chroma.search(snapshot, vectors, ranking.POOL, mask, self.token)
 
-    def _model(self, dimension: int) -> Embedder:
-        """The embedder, opened once. Told the snapshot's dimension, an endpoint is not asked for it before the first query."""
-        if self._embedder is None:
-            told = None if self.config.kind == "builtin" else dimension or None
-            self._embedder = open_embedder(
-                msgspec.structs.replace(self.config, dimension=self.config.dimension or told)
-            )
-        return self._embedder
-
-
-def _checked(query: Query) -> str:
-    text = " ".join(query.text.split())
-    if not text:
-        raise _unusable("the query is empty", "say in a few words what you need")
-    if len(text) > MAX_QUERY:
-        raise _unusable(f"the query has {len(text)} characters", f"use at most {MAX_QUERY}")
-    if not 1 <= query.limit <= MAX_LIMIT:
-        raise _unusable(f"the limit is {query.limit}", f"use 1 to {MAX_LIMIT}")
-    return text
-
-
-def _mask(snapshot: Snapshot, query: Query) -> Mask | None:
-    """Rows that the filters let through; None when there is no filter. An unknown value is an error, not an empty answer."""
-    mask: Mask | None = None
-    for facet in _LISTS:
-        values: tuple[str, ...] = getattr(query, facet)
-        if not values:
-            continue
-        known = snapshot.facet(facet)
-        chosen = np.zeros(len(snapshot), dtype=bool)
-        for value in values:
-            if value not in known:
-                names = ", ".join(sorted(known)[:60]) or "(none)"
-                raise _unusable(f"no indexed skill has the {facet} `{value}`", f"use one of: {names}")
-            chosen[known[value]] = True
-        mask = chosen if mask is None else mask & chosen
-    if query.harness:
-        native = snapshot.facet_rows("native_in", query.harness)
-        if len(native):
-            mask = np.ones(len(snapshot), dtype=bool) if mask is None else mask
-            mask[native] = False
-    return mask
-
 
 def _terms(lexical: LexicalIndex, text: str, row: int) -> tuple[tuple[str, float], ...]:
     return tuple((item.term, item.score) for item in lexical.explain(text, row)[:12])
-
-
-def _unusable(what: str, next_step: str) -> OperatorError:
-    return OperatorError(what, next_step=next_step, code=ExitCode.USAGE)

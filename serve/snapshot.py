@@ -16,7 +16,7 @@ from serve.contract import Descriptor, Pointer, Record, SnapshotManifest
 from serve.errors import ContractError, NoIndexError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 _RETRIES = 5
@@ -50,8 +50,18 @@ class Snapshot:
         return self.manifest.skills
 
     def _array(self, name: str) -> npt.NDArray[np.generic]:
-        array: npt.NDArray[np.generic] = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        try:
+            array: npt.NDArray[np.generic] = np.load(self.folder / name, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise self._damaged(name, error) from error
         return array
+
+    def _damaged(self, name: str, why: object) -> ContractError:
+        return ContractError(
+            f"the published index is damaged: {name} cannot be read ({why})",
+            where=str(self.folder / name),
+            next_step="run `retrieval build`; it publishes a sound index again",
+        )
 
     def _check_sizes(self) -> None:
         for name, entry in self.manifest.files.items():
@@ -65,11 +75,17 @@ class Snapshot:
 
     def record(self, row: int) -> Record:
         """The record of a row."""
-        return msgspec.json.decode(_line(self._records, self._records_index, row), type=Record)
+        try:
+            return msgspec.json.decode(_line(self._records, self._records_index, row), type=Record)
+        except msgspec.MsgspecError as error:
+            raise self._damaged(contract.RECORDS, error) from error
 
     def descriptor(self, row: int) -> Descriptor:
         """The descriptor of a row."""
-        return msgspec.json.decode(_line(self._descriptors, self._descriptors_index, row), type=Descriptor)
+        try:
+            return msgspec.json.decode(_line(self._descriptors, self._descriptors_index, row), type=Descriptor)
+        except msgspec.MsgspecError as error:
+            raise self._damaged(contract.DESCRIPTORS, error) from error
 
     def row_of(self, skill_id: str) -> int | None:
         """The row of an ID, or None."""
@@ -83,7 +99,18 @@ class Snapshot:
     def ids(self) -> list[str]:
         """All IDs in row order."""
         decoder = msgspec.json.Decoder(_OnlyId)
-        return [item.id for item in decoder.decode_lines(self._records[:])]
+        try:
+            return [item.id for item in decoder.decode_lines(self._records[:])]
+        except msgspec.MsgspecError as error:
+            raise self._damaged(contract.RECORDS, error) from error
+
+    def rows_with(self, text: bytes) -> Iterator[int]:
+        """The rows whose record, as it is stored, contains a text."""
+        at = self._records.find(text)
+        while at >= 0:
+            row = int(np.searchsorted(self._records_index, at, side="right")) - 1
+            yield row
+            at = self._records.find(text, int(self._records_index[row + 1]))
 
     def facet(self, name: str) -> dict[str, npt.NDArray[np.uint32]]:
         """Rows by value of a facet: source, state, category, native_in or name (casefolded)."""

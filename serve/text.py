@@ -9,6 +9,7 @@ import hashlib
 import re
 import threading
 import unicodedata
+from itertools import chain
 
 import Stemmer
 
@@ -48,6 +49,7 @@ _stemmer = Stemmer.Stemmer("english")
 _stemmer_lock = threading.Lock()  # a Stemmer must not be entered by two threads
 _cache: dict[str, tuple[str, ...]] = {}
 _hashes: dict[str, int] = {}
+_ids: dict[str, tuple[int, ...]] = {}
 
 
 def tokens(text: str) -> list[str]:
@@ -64,6 +66,18 @@ def tokens(text: str) -> list[str]:
         found = known.get(chunk)
         out += _analyse_and_keep(chunk) if found is None else found
     return out
+
+
+def term_ids(text: str) -> list[int]:
+    """`term_hash` of each of the text's tokens, in their order."""
+    chunks = _CHUNK_ASCII.findall(text) if text.isascii() else _CHUNK_ANY.findall(_fold(text))
+    known = _ids
+    for chunk in set(chunks).difference(known):
+        if len(known) >= _CACHE_LIMIT:
+            known.clear()
+            return [term_hash(token) for token in tokens(text)]
+        known[chunk] = tuple([term_hash(token) for token in _analyse(chunk)])
+    return list(chain.from_iterable(map(known.__getitem__, chunks)))
 
 
 def name_tokens(name: str) -> frozenset[str]:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sqlite3
 from importlib import metadata
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import IN_CI, ROOT, lacking, run
+# Before any of them is imported: their assertions explain themselves as those of tests do.
+pytest.register_assert_rewrite(
+    "tests.build.compare",
+    "tests.process.crash",
+    "tests.references.support",
+    "tests.server.client",
+    "tests.server.web",
+    "tests.world",
+)
+
+from tests import programs  # noqa: E402
+from tests.programs import bun, claude, codex, hermes, iwec, omp  # noqa: E402, F401 - fixtures of every test
+from tests.support import IN_CI, ROOT, lacking  # noqa: E402
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,11 +39,7 @@ def pytest_report_header() -> list[str]:
             versions.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             versions.append(f"no {name}")
-    if shutil.which("iwe"):
-        versions.append(run(["iwe", "--version"]).stdout.strip())
-    else:
-        versions.append("no iwe")
-    return ["tested with: " + ", ".join(versions)]
+    return ["tested with: " + ", ".join(versions), "programs: " + ", ".join(programs.versions())]
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -50,11 +50,15 @@ def examine(config: str = "") -> list[Check]:
     checks = _interpreter()
     settings = _settings(config, checks)
     if settings is not None:
-        checks += _guarded("sources", lambda: _sources(settings))
-        checks += _guarded("data directory", lambda: [_data_dir(settings.data_dir)])
+        checks += guarded("sources", lambda: _sources(settings))
+        checks += guarded("data directory", lambda: [_data_dir(settings.data_dir)])
         checks += _of_build(settings)
     command = settings.iwe_command if settings is not None else ""
-    checks += [_program("iwe", command or "iwe", "the catalog can be read without it")]
+    checks += [program("iwe", command or "iwe", "the catalog can be read without it", "RETRIEVAL_IWE_COMMAND")]
+    if settings is not None:
+        from pipeline.admin import serving
+
+        checks += serving.examine(config)
     return checks
 
 
@@ -94,9 +98,8 @@ def _sources(settings: Settings) -> Iterator[Check]:
                 name, "fail", f"{source.path} cannot be read", "give this user the right to read it", source.where
             )
         else:
-            yield Check(
-                name, "ok", f"{source.path} ({source.state}{' of ' + source.harness if source.harness else ''})"
-            )
+            held = f"{source.state}{' of ' + source.harness if source.harness else ''}"
+            yield Check(name, "ok", f"{source.path} ({held if source.kind == 'skills' else source.kind})")
 
 
 def _data_dir(path: Path) -> Check:
@@ -124,12 +127,12 @@ def _of_build(settings: Settings) -> list[Check]:
     build = Build(settings)
     try:
         return [
-            *_guarded("taxonomy", lambda: [_taxonomy(build)]),
-            *_guarded("overrides", lambda: _overrides(build)),
-            *_guarded("writer lock", lambda: _lock(build)),
-            *_guarded("embedder", lambda: [_embedder(build)]),
-            *_guarded("vector store", lambda: [_store(build)]),
-            *_guarded("index", lambda: [_index(build)]),
+            *guarded("taxonomy", lambda: [_taxonomy(build)]),
+            *guarded("overrides", lambda: _overrides(build)),
+            *guarded("writer lock", lambda: _lock(build)),
+            *guarded("embedder", lambda: [_embedder(build)]),
+            *guarded("vector store", lambda: [_store(build)]),
+            *guarded("index", lambda: [_index(build)]),
         ]
     finally:
         build.close()
@@ -196,10 +199,11 @@ def _index(build: Build) -> Check:
     return Check("index", "ok", f"{len(snapshot)} skills, generation {snapshot.generation[:8]}")
 
 
-def _program(name: str, command: str, without: str) -> Check:
+def program(name: str, command: str, without: str, variable: str) -> Check:
+    """Whether an optional program runs, and its version. variable: what names another; without: how things go on without it."""
     found = shutil.which(command)
     if not found and command != name:
-        return Check(name, "warn", f"{command} is not a program", f"correct RETRIEVAL_IWE_COMMAND; {without}")
+        return Check(name, "warn", f"{command} is not a program", f"correct {variable}; {without}")
     if not found:
         return Check(name, "info", f"not installed; {without}")
     try:
@@ -212,7 +216,8 @@ def _program(name: str, command: str, without: str) -> Check:
     return Check(name, "ok", f"{said[0] if said else 'installed'}, {found}")
 
 
-def _guarded(name: str, check: Callable[[], Iterable[Check]]) -> list[Check]:
+def guarded(name: str, check: Callable[[], Iterable[Check]]) -> list[Check]:
+    """The findings of a check, or what kept it from being made."""
     try:
         return list(check())
     except OperatorError as error:

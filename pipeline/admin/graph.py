@@ -24,7 +24,9 @@ def nodes(build: Build) -> list[Node]:
         node for node in states(build) if node.name != "verify"
     ]  # which is current at no time, and part of no build
     with shadow(build, clean=False) as trial:
-        scanned = {f"scan:{source.name}": _scans_alike(build, trial, source.name) for source in build.sources}
+        walked = [("scan", source.name) for source in build.sources]
+        walked += [("document", source.name) for source in build.references]
+        scanned = {f"{step}:{source}": _scans_alike(build, trial, step, source) for step, source in walked}
     settled: dict[str, str] = {}
     result = []
     for node in found:
@@ -38,15 +40,15 @@ def nodes(build: Build) -> list[Node]:
     return result
 
 
-def _scans_alike(build: Build, trial: ShadowBuild, source: str) -> bool:
-    """Whether a scan now would leave the manifests of a source as they are."""
-    from pipeline.tasks import scan
+def _scans_alike(build: Build, trial: ShadowBuild, step: str, source: str) -> bool:
+    """Whether a walk now would leave the manifests of a source as they are."""
+    from pipeline.tasks import references, scan
 
-    scan.run(trial, source)
+    (scan if step == "scan" else references.document).run(trial, source)
     return all(
         _bytes(real) == _bytes(seen)
         for real, seen in (
-            (build.paths.manifest("scan", source), trial.paths.manifest("scan", source)),
+            (build.paths.manifest(step, source), trial.paths.manifest(step, source)),
             (build.paths.problems(source), trial.paths.problems(source)),
         )
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from pipeline.admin import references
 from pipeline.engine import manifest
 from pipeline.model import Categorized, Found, Keyed, Problem, Selected
 from serve.errors import ExitCode, OperatorError
@@ -89,7 +90,9 @@ def _suggestion(build: Build, skill_id: str) -> str:
 
 
 def show(build: Build, skill_id: str) -> dict[str, Any]:
-    """What the index knows of a skill, whatever became of it."""
+    """What the index knows of a skill, whatever became of it, or of a section of the references."""
+    if references.is_of(build, skill_id):
+        return references.show(build, skill_id)
     known = find(build, skill_id)
     return _of_problem(skill_id, known) if isinstance(known, Problem) else _of_skill(known)
 
@@ -147,6 +150,8 @@ def _of_problem(skill_id: str, problem: Problem) -> dict[str, Any]:
 
 def why(build: Build, skill_id: str) -> dict[str, Any]:
     """Why a skill stands where it does: its status, the rules that gave its categories, and what last changed it."""
+    if references.is_of(build, skill_id):
+        return references.why(build, skill_id)
     known = find(build, skill_id)
     if isinstance(known, Problem):
         return _explained(_of_problem(skill_id, known), [])

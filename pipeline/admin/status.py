@@ -6,10 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipeline.admin import account
+from pipeline.admin import account, references
 from pipeline.engine import generation, manifest
 from pipeline.model import Problem, Selected
 from pipeline.tasks import publish, upsert
+from pipeline.watch import tale
 from serve.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -30,20 +31,27 @@ def collect(build: Build, chosen: Sequence[str] = ()) -> dict[str, Any]:
     lists = {name: _list(build, name) for name in _LISTED}
     index = _index(build, pointer if held else None, held)
     running = account.holder(build)
+    told = tale.tell(build.paths.data)
     last = account.last_run(build)
-    warnings = account.configured(build)
+    warnings = account.configured(build) + told.warnings
     if not running:
         warnings += _stale(build, counts, lists, intact=index["intact"]) if held else []
+        warnings += [_warning(what, str(build.paths.data)) for what in references.stale(build, held)] if held else []
         warnings += [_failed(last["error"])] if isinstance(last.get("error"), dict) else []
-    pending = any(row["review"] or row["problem"] for row in sources.values()) or bool(warnings)
+    referenced = references.counts(build, held)
+    lists["problem"] += [_problem_row(row) for row in references.problems(build)]
+    rows = [*sources.values(), *referenced.values()]
+    pending = any(row.get("review") or row["problem"] for row in rows) or bool(warnings)
     return {
         "index": index,
         "sources": sources,
         "totals": account.counted(sources),
+        "references": referenced,
         "lanes": _lanes(build, held),
         "store": upsert.describe(build),
         "running": running,
-        "watcher": "none; run `retrieval build` after changes",
+        "watcher": told.summary,
+        "watching": told.state,
         "last_run": last or None,
         "warnings": warnings,
         "lists": {name: lists[name] for name in chosen},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pipeline.admin import account
+from pipeline.admin import account, verify_references
 from pipeline.engine import generation
 from pipeline.engine.shadow import ShadowBuild, run_steps, shadow
 from serve import contract
@@ -38,7 +38,7 @@ class Findings:
         self.in_store = 0
 
     def add(self, part: str, what: str) -> None:
-        """One disagreement. part: source, card, row, vector or snapshot."""
+        """One disagreement. part: source, card, row, vector, reference or snapshot."""
         self.rows.append({"part": part, "what": what})
 
     def as_dict(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def verify(build: Build) -> dict[str, Any]:
 
 def _check_folders(build: Build) -> None:
     """A build keeps the skills of a source whose folder is away; to verify them there must be something to read."""
-    for source in build.sources:
+    for source in (*build.sources, *build.references):
         if not source.path.is_dir():
             raise OperatorError(
                 f"source {source.name} cannot be verified: the folder {source.path} is not there",
@@ -104,6 +104,7 @@ def _compare(clean: ShadowBuild, snapshot: Snapshot | None, findings: Findings) 
     _compare_cards(clean, findings)
     if snapshot is not None:
         _compare_vectors(clean, entries, snapshot, findings)
+        verify_references.compare(clean, snapshot, findings)
     _compare_store(clean, findings)
 
 

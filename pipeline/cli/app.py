@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from pipeline.cli import codes
+from pipeline.cli import codes, projected_app, serving_app, skills_app, watch_app
 from pipeline.cli.common import ConfigOption, JsonFlag
 
 app = typer.Typer(
@@ -239,3 +239,9 @@ def clean(
     from pipeline.cli.upkeep import clean
 
     return clean(config, memo=memo, dry_run=dry_run, as_json=as_json)
+
+
+watch_app.add_to(app)
+serving_app.add_to(app)
+for group in (skills_app, projected_app):
+    app.add_typer(group.app)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pipeline.engine.build import Build
 
-_COUNTED = ("scan", "categorize", "descriptor", "card", "terms", "embed", "upsert")
+_COUNTED = ("scan", "categorize", "descriptor", "card", "document", "section", "terms", "embed", "upsert")
 _PENDING = {
     "duplicate": "folded into another as duplicates: retrieval status --duplicates",
     "suppressed": "left to the harness that shows them: retrieval status --suppressed",
@@ -67,7 +67,7 @@ def _run(run: Build) -> dict[str, Any]:
 
 def summary(run: Build) -> dict[str, Any]:
     """The account of a finished run with what is pending, and its exit code."""
-    from pipeline.admin import account
+    from pipeline.admin import account, references
     from pipeline.engine import generation
 
     pointer = generation.current(run.paths.snapshots)
@@ -78,12 +78,15 @@ def summary(run: Build) -> dict[str, Any]:
     paths = {source.name: source.path for source in run.sources if source.available}
     empty = [name for name, row in counts.items() if not row["found"] and name in paths]
     notes = [*run.report.notes, *(f"source {name} has no SKILL.md below {paths[name]}" for name in empty)]
-    pending = totals["review"] or totals["problem"] or warnings
+    referenced = references.counts(run, held)
+    unread = sum(row["problem"] for row in referenced.values())
+    pending = totals["review"] or totals["problem"] or unread or warnings
     return {
         **run.report.as_dict(),
         "notes": notes,
         "generation": pointer.generation if pointer else "",
         "totals": totals,
+        "references": referenced,
         "warnings": warnings,
         "exit_code": int(ExitCode.PROBLEMS if pending else ExitCode.OK),
     }
@@ -99,6 +102,11 @@ def _print(account: dict[str, Any]) -> None:
         output.say(f"{skills} indexed in {seconds:.1f} s (computed: {', '.join(did) or 'nothing'})")
     else:
         output.say(f"{skills} indexed, nothing new ({seconds:.1f} s)")
+    for name, row in account["references"].items():
+        counted = f"{output.count(row['sections'], 'section')} of {output.count(row['documents'], 'document')}"
+        output.say(f"  {name}: {counted}")
+        if row["problem"]:
+            output.say(f"  {row['problem']} {_PENDING['problem']}")
     for key, hint in _PENDING.items():
         if totals[key]:
             output.say(f"  {totals[key]} {hint}")

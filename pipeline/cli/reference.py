@@ -69,12 +69,16 @@ def page() -> str:
     return "".join(parts)
 
 
-def _command(command: Any, root: Any) -> str:
-    context = command.make_context(command.name, [], parent=root, resilient_parsing=True)
+def _command(command: Any, parent: Any) -> str:
+    context = command.make_context(command.name, [], parent=parent, resilient_parsing=True)
+    commands = getattr(command, "commands", {})
+    if commands:
+        inner = "".join(_command(each, context) for each in commands.values() if not each.hidden)
+        return f"\n## {context.command_path}\n\n{_flowed(command.help)}\n{inner}"
     usage = context.get_usage().removeprefix("Usage: ")
     more = SEARCH if command.name == "search" else ""
     options = _table(("argument or option", "meaning"), map(_parameter, command.params))
-    return f"\n## retrieval {command.name}\n\n```text\n{usage}\n```\n\n{_flowed(command.help)}\n\n{options}{more}"
+    return f"\n## {context.command_path}\n\n```text\n{usage}\n```\n\n{_flowed(command.help)}\n\n{options}{more}"
 
 
 def _flowed(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,12 +11,14 @@ from pipeline.cli import output
 from pipeline.cli.common import settings
 from pipeline.config.keys import HARNESSES
 from serve.errors import ExitCode, NoIndexError, OperatorError
+from serve.threads import quiet_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.settings import Settings
-    from serve.search import Answer, Query, Searcher
+    from serve.query import Query
+    from serve.search import Answer, Searcher
 
 _LONGEST_LINE = 1 << 20  # bytes of a line of --stdin; a query has at most 20,000 characters
 _SHOWN = 198  # characters of a description
@@ -36,7 +37,7 @@ class Filters(NamedTuple):
 
 def search(query: str, filters: Filters, config: str, *, explain: bool, stdin: bool, as_json: bool) -> int:
     """Answer one query, or with stdin each line in its order. Returns the exit code."""
-    _quiet_threads()
+    quiet_threads()
     if stdin and query:
         raise _unusable("a query and --stdin exclude each other", "give one of the two")
     chosen = settings(config, with_sources=False)
@@ -48,7 +49,7 @@ def search(query: str, filters: Filters, config: str, *, explain: bool, stdin: b
 
 
 def _one(searcher: Searcher, query: str, filters: Filters, *, explain: bool, as_json: bool) -> int:
-    from serve.search import Query
+    from serve.query import Query
 
     answer = searcher.answer(Query(query, **filters._asdict(), explain=explain))
     if as_json:
@@ -74,12 +75,6 @@ def _searching(chosen: Settings) -> Iterator[Searcher]:
     finally:
         with suppress(OperatorError):  # no index, nothing to close
             searcher.live.current().close()
-
-
-def _quiet_threads() -> None:
-    """One BLAS thread, said before numpy is loaded: two cost more than they gain at these sizes when another core is busy."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
 
 
 def _check_harness(name: object) -> None:
@@ -114,7 +109,7 @@ def _lines() -> Iterator[bytes]:
 
 def _query(line: bytes, filters: Filters, *, explain: bool) -> Query:
     """A line of --stdin: a JSON object with `query` and any of the filters, or the query itself."""
-    from serve.search import Query
+    from serve.query import Query
 
     if len(line) >= _LONGEST_LINE:
         raise _unusable("the line is too long", f"use less than {_LONGEST_LINE} bytes")

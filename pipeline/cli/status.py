@@ -31,6 +31,10 @@ def status(chosen: Sequence[str], config: str, *, as_json: bool) -> int:
 def _print(state: Mapping[str, Any], chosen: Sequence[str]) -> None:
     _print_index(state)
     _print_counts(state["sources"], state["totals"], chosen)
+    if state["references"]:
+        columns = tuple(next(iter(state["references"].values())))
+        rows = [(name, *(row[key] for key in columns)) for name, row in state["references"].items()]
+        output.table(rows, ("references", *columns))
     for name, lane in state["lanes"].items():
         output.say(f"{name} lane: {output.plain(lane)}")
     for key in ("store", "watcher"):

@@ -25,7 +25,11 @@ def check(sources: Sequence[Source], data_dir: Path) -> list[ConfigWarning]:
     own = real(data_dir)
     for source in enabled:
         _refuse_own_output(source, folders[source.name], own)
-    return _overlaps(enabled, folders)
+    # What one source reads as skills, another may well read as references.
+    kinds = {source.kind: None for source in enabled}
+    return [
+        warning for kind in kinds for warning in _overlaps([item for item in enabled if item.kind == kind], folders)
+    ]
 
 
 def _refuse_equal_names(sources: Sequence[Source]) -> None:
@@ -46,7 +50,7 @@ def _refuse_own_output(source: Source, folder: Path, own: Path) -> None:
     name = f"source {shown(source.name)}"
     if folder.is_relative_to(own / "projections"):
         raise ConfigError(
-            f"{name} is a projection lane, whose temporary copies would come back as skills",
+            f"{name} is a projection lane, whose temporary copies would come back as {source.kind}",
             where=source.where,
             next_step="remove this block; Retrieval fills and clears its lanes itself",
         )
@@ -54,7 +58,7 @@ def _refuse_own_output(source: Source, folder: Path, own: Path) -> None:
         raise ConfigError(
             f"{name} lies in Retrieval's own data folder {own}",
             where=source.where,
-            next_step="remove this block, or keep the skills somewhere else",
+            next_step=f"remove this block, or keep the {source.kind} somewhere else",
         )
     if own.is_relative_to(folder):
         raise ConfigError(
@@ -90,7 +94,7 @@ def _reads(outer: Source, inner: Path) -> bool:
 
 def _overlap(source: Source, other: Source, how: str) -> ConfigWarning:
     return ConfigWarning(
-        f"source {shown(source.name)} {how} source {shown(other.name)}, so its skills are found twice",
+        f"source {shown(source.name)} {how} source {shown(other.name)}, so its {source.kind} are found twice",
         source.where,
         "remove one of the two, or exclude the folder in the other",
     )

@@ -204,9 +204,12 @@ def _block(document: Document, number: int, table: Mapping[str, Any]) -> Block:
             where=document.at("sources", number, "name"),
             next_step="use letters, digits, dots, - and _, a letter or digit first, at most 64 characters",
         )
+    kind = table.get("kind", "skills")
+    if kind == "references":
+        _refuse_of_skills(document, number, name, table)
     return Block(
         name=name,
-        kind=table.get("kind", "skills"),
+        kind=kind,
         path=table.get("path", ""),
         enabled=table.get("enabled", True),
         state=table.get("state", ""),
@@ -218,6 +221,17 @@ def _block(document: Document, number: int, table: Mapping[str, Any]) -> Block:
         where=here,
         path_where=document.at("sources", number, "path"),
     )
+
+
+def _refuse_of_skills(document: Document, number: int, name: str, table: Mapping[str, Any]) -> None:
+    """References belong to no harness: a key that says they do would have no effect."""
+    found = [key for key in ("state", "harness", "group", "profiles") if key in table]
+    if found:
+        raise ConfigError(
+            f'source {shown(name)} is of kind "references" and has {", ".join(found)}, which only skills have',
+            where=document.at("sources", number, found[0]),
+            next_step=f'remove {", ".join(found)}, or set kind = "skills"',
+        )
 
 
 def _globs(values: Sequence[str]) -> tuple[str, ...]:

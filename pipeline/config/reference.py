@@ -31,7 +31,12 @@ This page is made from the program's own tables: `python -m pipeline.config.refe
 
 `NAME=value`, one a line; `export`, quotes and `# comments` are understood. `${NAME}` and `${NAME:-default}` are
 filled in from the environment and from earlier lines, except in single quotes. The environment always wins, and no
-variable leaves the program. A name without a value counts as unset.
+variable leaves the program, except those that `RETRIEVAL_SCOUT_VARIABLES` names. A name without a value counts as
+unset.
+
+A server that a harness starts (`python -m serve`, `start.sh`) runs in whatever project the harness works in. It reads
+neither `.env` nor `sources.toml` of the current folder: only the `.env` beside the configuration that
+`RETRIEVAL_CONFIG` names, else the one in `~/.config/retrieval`.
 
 ## Paths
 
@@ -59,9 +64,10 @@ PLACES = (
 )
 
 HERMES = """
-Globs are compared with a folder's path below the source, parts separated by `/`. `*`, `?` and `[abc]` stay within one
-part, `**` stands for any number of parts, and a glob that covers a folder covers everything below it: `drafts` is one
-folder at the top, `**/drafts` one at any depth, `*-old` all such folders at the top. Case counts.
+Globs are compared with the path below the source, of a skill's folder or of a reference's file, parts separated by
+`/`. `*`, `?` and `[abc]` stay within one part, `**` stands for any number of parts, and a glob that covers a folder
+covers everything below it: `drafts` is one folder at the top, `**/drafts` one at any depth, `*-old` all such
+folders at the top. Case counts.
 
 ### A Hermes home
 
@@ -83,13 +89,31 @@ is read as one source for each folder that exists, in this order of precedence:
 All of them form one group. Without `path` the home is `HERMES_HOME`, else `~/.hermes`, on Windows
 `%LOCALAPPDATA%\\hermes`. A home that is itself a profile stands for the home it belongs to.
 
+### References
+
+```toml
+[[sources]]
+name = "handbook"
+kind = "references"
+path = "~/handbook"
+include = ["guides", "**/*.markdown"]
+exclude = ["**/drafts"]
+```
+
+is read as one document for each Markdown file (`.md`, `.markdown`; not `.mdx`, which is a program with texts in it)
+below the folder, whose path relative to it the globs let through; links are not followed. A document is cut at its
+headings into sections, longer ones every 512 tokens with 64 of overlap, counted by the embedder's own tokenizer if
+it is the builtin one, else by a rule: at most six letters of a word, three digits, or any other sign. Front matter
+gives the title and is no section. Files over 16 MiB, and those that are no text, are
+reported and left out; in a text with bytes that are not UTF-8 these are shown as U+FFFD, and answers say so.
+
 ### What is refused, and what is only said
 
 Errors: unknown keys and values, wrong types, two sources with one name (case does not count), a variable without a
-value, a source in Retrieval's data folder (its projection lanes above all) or around it. Warnings: a folder that
-does not exist, a folder that two sources read, a kind that this version does not read yet ({later}), an unknown
-`RETRIEVAL_` variable, a variable that has no effect as things are set. A source with `enabled = false` is checked
-for spelling only.
+value, `state`, `harness`, `group` or `profiles` for references, a source in Retrieval's data folder (its projection
+lanes above all) or around it. Warnings: a folder that does not exist, a folder that two sources read, a kind that
+this version does not read yet ({later}), an unknown `RETRIEVAL_` variable, a variable that has no effect as things
+are set. A source with `enabled = false` is checked for spelling only.
 """
 
 
@@ -133,7 +157,13 @@ def _value(row: Variable) -> str:
         return ", ".join(f"`{choice}`" for choice in row.choices)
     if row.kind in {"int", "float"}:
         return bounds(row).removeprefix("from ")
-    return {"bool": "`true`, `false`", "raw": "text", "secret": "text", "word": "name"}.get(row.kind, row.kind)
+    return {
+        "bool": "`true`, `false`",
+        "raw": "text",
+        "secret": "text",
+        "word": "name",
+        "names": "names, with commas",
+    }.get(row.kind, row.kind)
 
 
 def _default(row: Variable) -> str:

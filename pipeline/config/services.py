@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.config.values import ChromaSettings, ConfigWarning, EmbeddingSettings, Limits
-from pipeline.errors import ConfigError
+from pipeline.config.values import ChromaSettings, ConfigWarning, Limits
+from serve.config.embedding import BUILTIN_MODEL, FASTEMBED_MODEL, embedding_settings, missing
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.config.lookup import Lookup
 
-BUILTIN_MODEL = "all-MiniLM-L6-v2"
-FASTEMBED_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+__all__ = ["BUILTIN_MODEL", "FASTEMBED_MODEL", "chroma_settings", "embedding_settings", "limits", "without_effect"]
 
 _CHROMA_REMOTE = ("HOST", "PORT", "SSL", "TOKEN", "TENANT", "DATABASE")
 _ENDPOINT_ONLY = ("URL", "API_KEY")
@@ -25,7 +24,7 @@ def chroma_settings(lookup: Lookup, data_dir: Path) -> ChromaSettings:
     cloud = mode == "cloud"
     token = lookup.text("RETRIEVAL_CHROMA_TOKEN")
     if cloud and not token:
-        _missing(lookup, "RETRIEVAL_CHROMA_TOKEN", "RETRIEVAL_CHROMA_MODE")
+        missing(lookup, "RETRIEVAL_CHROMA_TOKEN", "RETRIEVAL_CHROMA_MODE")
     ssl = lookup.value("RETRIEVAL_CHROMA_SSL")
     return ChromaSettings(
         mode=mode,
@@ -37,30 +36,6 @@ def chroma_settings(lookup: Lookup, data_dir: Path) -> ChromaSettings:
         database=lookup.text("RETRIEVAL_CHROMA_DATABASE"),
         path=lookup.path("RETRIEVAL_CHROMA_PATH") or data_dir / "chroma",
         namespace=lookup.text("RETRIEVAL_NAMESPACE"),
-    )
-
-
-def embedding_settings(lookup: Lookup) -> EmbeddingSettings:
-    """Which embedder makes the vectors. Raises ConfigError when an endpoint lacks its address or model."""
-    kind = lookup.text("RETRIEVAL_EMBEDDER")
-    if kind == "endpoint":
-        for name in ("RETRIEVAL_EMBEDDING_URL", "RETRIEVAL_EMBEDDING_MODEL"):
-            if not lookup.name_in_use(name):
-                _missing(lookup, name, "RETRIEVAL_EMBEDDER")
-    model = lookup.text("RETRIEVAL_EMBEDDING_MODEL")
-    if kind == "builtin":
-        model = BUILTIN_MODEL
-    return EmbeddingSettings(
-        kind=kind,
-        model=model or FASTEMBED_MODEL,
-        url=lookup.text("RETRIEVAL_EMBEDDING_URL") if kind == "endpoint" else "",
-        api_key=lookup.text("RETRIEVAL_EMBEDDING_API_KEY") if kind == "endpoint" else "",
-        batch=int(lookup.number("RETRIEVAL_EMBEDDING_BATCH")),
-        timeout=lookup.number("RETRIEVAL_EMBEDDING_TIMEOUT"),
-        retries=int(lookup.number("RETRIEVAL_EMBEDDING_RETRIES")),
-        query_prefix=lookup.text("RETRIEVAL_EMBEDDING_QUERY_PREFIX"),
-        passage_prefix=lookup.text("RETRIEVAL_EMBEDDING_PASSAGE_PREFIX"),
-        cache=lookup.path("RETRIEVAL_FASTEMBED_CACHE"),
     )
 
 
@@ -93,11 +68,3 @@ def _idle(lookup: Lookup, names: list[str], switch: str, chosen: str, wanted: st
             f"set {switch}={wanted} to use what is set, or {switch}={chosen} to keep it unused",
         )
     ]
-
-
-def _missing(lookup: Lookup, name: str, because: str) -> None:
-    raise ConfigError(
-        f"{because} is {lookup.text(because)}, which needs {name}",
-        where=lookup.environ.where(because),
-        next_step=f"set {name} in the environment or in .env",
-    )

@@ -57,6 +57,8 @@ def read_sources(
                 block.where,
                 "set enabled = false until a later version does",
             )
+        elif block.kind == "references":
+            _references(reading, block)
         elif block.profiles:
             _unfold(reading, block)
         else:
@@ -88,6 +90,12 @@ def _common(block: Block, harness: str, state: str) -> dict[str, Any]:
     }
 
 
+def _references(reading: _Reading, block: Block) -> None:
+    if not block.path:
+        raise ConfigError(f"source {shown(block.name)} has no path", where=block.path_where, next_step='add path = "…"')
+    _add(reading, block, Source(**_common(block, "", "cold"), path=Path(reading.path(block.path, block.path_where))))
+
+
 def _single(reading: _Reading, block: Block) -> None:
     os_name = reading.machine.os_name
     if block.path:
@@ -104,6 +112,10 @@ def _single(reading: _Reading, block: Block) -> None:
         path, home=reading.machine.home, hermes_home=reading.hermes_home, os_name=os_name
     )
     source = Source(**_common(block, harness, block.state or state_of(path, harness, os_name)), path=Path(path))
+    _add(reading, block, source)
+
+
+def _add(reading: _Reading, block: Block, source: Source) -> None:
     fault = folder_fault(source.path)
     if fault:
         _ghost(reading, source, fault, block)
@@ -114,7 +126,7 @@ def _ghost(reading: _Reading, source: Source, fault: str, block: Block) -> None:
     if is_foreign(block.path, reading.machine.os_name):
         fault = "is a Windows path, which this system does not have"
     reading.warn(
-        f"source {shown(source.name)} has no skills: the folder {source.path} {fault}",
+        f"source {shown(source.name)} has no {source.kind}: the folder {source.path} {fault}",
         block.path_where,
         "create or mount it, correct the path, or set enabled = false",
     )

@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from serve.config.embedding import EmbeddingSettings
+from serve.config.values import ConfigWarning, Machine
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
-
-@dataclass(frozen=True)
-class ConfigWarning:
-    """Something in the configuration that works, but surely not as meant. Fields as in `OperatorError`."""
-
-    what: str
-    where: str = ""
-    next_step: str = ""
-
-    def as_dict(self) -> dict[str, str]:
-        """The warning as `--json` prints it."""
-        return {"warning": self.what, "where": self.where, "next": self.next_step}
-
-    def __str__(self) -> str:
-        """The warning as a terminal shows it."""
-        lines = [f"warning: {self.what}"]
-        if self.where:
-            lines.append(f"  at {self.where}")
-        if self.next_step:
-            lines.append(f"  next: {self.next_step}")
-        return "\n".join(lines)
-
-
-class Machine(NamedTuple):
-    """What a configuration is read on. environ: with `.env` files in it. os_name: as `os.name` has it."""
-
-    environ: Mapping[str, str]
-    home: str
-    cwd: Path
-    os_name: str
+__all__ = ["ChromaSettings", "ConfigWarning", "EmbeddingSettings", "Limits", "Machine", "Source"]
 
 
 @dataclass(frozen=True)
@@ -79,26 +52,6 @@ class ChromaSettings:
     database: str
     path: Path
     namespace: str
-
-
-@dataclass(frozen=True)
-class EmbeddingSettings:
-    """Which embedder makes the vectors. kind: builtin, fastembed or endpoint.
-
-    batch: texts per call. timeout: seconds per request. retries: further attempts after a failed one. cache: where
-    fastembed keeps downloaded models; None leaves that to fastembed.
-    """
-
-    kind: str
-    model: str
-    url: str
-    api_key: str = field(repr=False)
-    batch: int
-    timeout: float
-    retries: int
-    query_prefix: str
-    passage_prefix: str
-    cache: Path | None
 
 
 @dataclass(frozen=True)

@@ -125,8 +125,17 @@ class Build:
         return tuple(source for source in self.settings.sources if source.enabled and source.kind == "skills")
 
     def source(self, name: str) -> Source:
-        """An enabled source by its name."""
+        """An enabled source of skills by its name."""
         return next(source for source in self.sources if source.name == name)
+
+    @functools.cached_property
+    def references(self) -> tuple[Source, ...]:
+        """The enabled sources of kind references, in the order of the configuration."""
+        return tuple(source for source in self.settings.sources if source.enabled and source.kind == "references")
+
+    def reference(self, name: str) -> Source:
+        """An enabled source of references by its name."""
+        return next(source for source in self.references if source.name == name)
 
     @functools.cached_property
     def taxonomy(self) -> Taxonomy:

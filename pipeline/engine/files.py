@@ -62,13 +62,14 @@ def key(*parts: str | bytes) -> str:
 def replacing(path: Path) -> Iterator[Path]:
     """A sibling path to write to; it takes the place of `path` in one rename when the block ends without an error."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{PART}{secrets.token_hex(4)}-{path.name}"[:200])
+    part = _part_of(path)
     try:
         yield part
         faults.reach("file:written")
         os.replace(part, path)
-    finally:
+    except BaseException:
         part.unlink(missing_ok=True)
+        raise
 
 
 def write(path: Path, data: bytes) -> bool:
@@ -78,9 +79,28 @@ def write(path: Path, data: bytes) -> bool:
             return False
     except FileNotFoundError:
         pass  # the ordinary first time: there is nothing to compare with
-    with replacing(path) as part:
-        part.write_bytes(data)
+    part = _part_of(path)
+    try:
+        _put(part, data)
+        faults.reach("file:written")
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
     return True
+
+
+def _put(path: Path, data: bytes) -> None:
+    """Write a new file; its folder is made only when it turns out to be missing: pages come by the thousand."""
+    try:
+        path.write_bytes(data)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f"{PART}{secrets.token_hex(4)}-{path.name}"[:200])
 
 
 def sync(path: Path) -> None:

@@ -100,7 +100,11 @@ def store(path: Path, rows: Sequence[Row]) -> bool:
 
 def store_lines(path: Path, rows: Iterable[object]) -> bool:
     """Write rows in the order given. Returns whether the file changed."""
-    data = _encoder.encode_lines(list(rows))
+    return store_raw(path, _encoder.encode_lines(list(rows)))
+
+
+def store_raw(path: Path, data: bytes) -> bool:
+    """Write lines that are encoded already. Returns whether the file changed."""
     faults.reach(f"manifest:{path.parent.name}")
     changed = files.write(path, data)
     files.write(_sum(path), files.digest(data).encode())

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _CHECK = 8
 _FORM = b"plain-1"
 _CHUNK = 500
-STEPS = ("scan", "categorize", "descriptor", "terms", "embed")
+STEPS = ("scan", "categorize", "descriptor", "terms", "embed", "section")
 
 
 class Memo:

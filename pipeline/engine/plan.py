@@ -6,6 +6,7 @@ from pipeline.engine.build import Build
 from pipeline.engine.shadow import run_steps, shadow
 
 STEPS = ("scan", "categorize", "select", "descriptor", "card", "hub", "terms", "embed", "upsert")
+OF_REFERENCES = ("document", "section")
 
 
 def plan(build: Build) -> dict[str, object]:
@@ -17,7 +18,7 @@ def plan(build: Build) -> dict[str, object]:
         run_steps(trial)
         steps = {
             name: {"execute": count.executed, "reuse": count.reused, "write": count.written, "remove": count.removed}
-            for name in STEPS
+            for name in (STEPS + OF_REFERENCES if build.references else STEPS)
             for count in [trial.report.step(name)]
         }
     changes = any(row["execute"] or row["write"] or row["remove"] for name, row in steps.items() if name != "select")

@@ -106,3 +106,8 @@ def run_steps(build: ShadowBuild) -> None:
         tasks.card.run(build, source.name)
     tasks.hub.run(build)
     tasks.upsert.run(build)
+    for source in build.references:
+        if not build.only or source.name in build.only:
+            tasks.references.document.run(build, source.name)
+        for step in (tasks.references.section, tasks.references.terms, tasks.references.embed):
+            step.run(build, source.name)

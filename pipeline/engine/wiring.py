@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.chroma.config import ChromaConfig, collection_name
 from pipeline.engine import files
+from serve.config import embedding
 from serve.contract import StoreInfo
 from serve.embedder import EmbedderConfig
 
@@ -21,21 +22,7 @@ _ID = re.compile(r"[0-9a-f]{8}")
 
 def embedder_config(settings: Settings) -> EmbedderConfig:
     """The embedder that the settings ask for."""
-    chosen = settings.embedder
-    return EmbedderConfig(
-        kind=chosen.kind,
-        model=""
-        if chosen.kind == "builtin"
-        else chosen.model,  # the builtin embedder has one model, and names it itself
-        url=chosen.url,
-        api_key=chosen.api_key,
-        batch=chosen.batch,
-        timeout=chosen.timeout,
-        retries=chosen.retries,
-        query_prefix=chosen.query_prefix,
-        passage_prefix=chosen.passage_prefix,
-        cache_dir=chosen.cache or (settings.data_dir / "models" if chosen.kind == "builtin" else None),
-    )
+    return embedding.embedder_config(settings.embedder, settings.data_dir)
 
 
 def chroma_config(settings: Settings) -> ChromaConfig:

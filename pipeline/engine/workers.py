@@ -30,15 +30,20 @@ class Workers:
         self._pool: ProcessPoolExecutor | None = None
         self._cores = cores()
 
-    def map(self, function: Callable[..., list[bytes]], items: Sequence[T], *common: object) -> list[bytes]:
-        """function(part of the items, *common), its lists joined. It must be a module's own function, and pure."""
+    def start(
+        self, function: Callable[..., list[bytes]], items: Sequence[T], *common: object
+    ) -> Callable[[], list[bytes]]:
+        """Begin function(part of the items, *common); calling what comes back waits and gives the parts' lists joined.
+
+        The function must be a module's own, and pure. What is not worth other processes runs here, when it is waited for.
+        """
         enough = len(items) >= (WORTH_STARTING if self._pool is None else WORTH_SHARING)
         if self._cores < 2 or not enough:
-            return function(items, *common)
+            return lambda: function(items, *common)
         size = max(WORTH_SHARING // 4, len(items) // (self._cores * 4))
         parts = [items[start : start + size] for start in range(0, len(items), size)]
         jobs = [self._started().submit(function, part, *common) for part in parts]
-        return [value for job in jobs for value in job.result()]
+        return lambda: [value for job in jobs for value in job.result()]
 
     def close(self) -> None:
         """End the processes."""

@@ -6,26 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 from pipeline.reader.texts import clean, one_line
+from serve.headings import headings as scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HEAD_CHARS = 4_000
 MAX_HEADINGS = 64
+MAX_LEVEL = 4
 MAX_HEADING_CHARS = 200
 PARAGRAPH_SEARCH = 20_000  # characters of the body in which the first paragraph is looked for
 
-_LINE_CHARS = 1_000  # of a heading's line that are read at all
-_MARKS = frozenset("#`~<=-*+0123456789")  # what a line that matters for headings may begin with
-# A code fence (also as a list item's first line), a comment, an ATX heading or the underline of a heading.
-_MARK = re.compile(
-    r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)?(?P<fence>```+|~~~+)"
-    r"|[ ]{0,3}(?:(?P<comment><!--)|(?P<atx>\#{1,4})(?=[ \t])|(?P<under>=++|-{2,}+)[ \t]*+\Z)"
-)
-_ATX_CLOSE = re.compile(r"(?:^|[ \t])#++\Z")
-_NOT_TEXT = re.compile(
-    r"[ \t]*(?:#{1,6}(?:[ \t]|\Z)|>|[-*+][ \t]|\d{1,9}[.)][ \t]|\||<!--|```|~~~|[-=*_ \t]*\Z)|[ ]{4}|\t"
-)
 _MANY_LINES = re.compile(r"\n{3,}")
 
 _HEADING = re.compile(r"#{1,6}(?:[ \t]|\Z)")
@@ -47,46 +38,12 @@ def head(body: str) -> str:
 def headings(body: str) -> tuple[str, ...]:
     """The headings of levels 1 to 4 in order, outside code blocks and comments; at most 64, of 200 characters each."""
     found: list[str] = []
-    for text in _heading_texts(body.split("\n")):
-        if cleaned := clean(text, {}):
+    for heading in scan(body.split("\n")):
+        if heading.level <= MAX_LEVEL and (cleaned := clean(heading.text, {})):
             found.append(cleaned[:MAX_HEADING_CHARS].rstrip())
             if len(found) == MAX_HEADINGS:
                 break
     return tuple(found)
-
-
-def _heading_texts(lines: list[str]) -> Iterator[str]:
-    fence = ""
-    comment = False
-    previous = ""
-    for line in lines:
-        above, previous = previous, line
-        if comment:
-            comment = "-->" not in line
-            continue
-        start = line.lstrip()
-        if start[:1] not in _MARKS or not (mark := _MARK.match(line)):
-            continue
-        if mark["fence"]:
-            fence = _fence_after(mark, line, fence)
-        elif fence:
-            continue
-        elif mark["comment"]:
-            comment = "-->" not in line
-        elif mark["atx"]:
-            yield _ATX_CLOSE.sub("", line[mark.end() : _LINE_CHARS].strip())
-        elif len(above) <= _LINE_CHARS and not _NOT_TEXT.match(above):
-            yield above.strip()
-
-
-def _fence_after(mark: re.Match[str], line: str, fence: str) -> str:
-    """The code fence that is open after `line`, "" for none; `fence` was open before it."""
-    run = mark["fence"]
-    rest = line[mark.end() :]
-    if not fence:
-        return "" if run[0] == "`" and "`" in rest else run
-    bare = not rest.strip() and not line[: mark.start("fence")].strip()
-    return "" if bare and run[0] == fence[0] and len(run) >= len(fence) else fence
 
 
 def first_paragraph(body: str) -> str:

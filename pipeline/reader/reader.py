@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pipeline.model import Reading
 from pipeline.reader import fields, frontmatter, markdown
-from pipeline.reader.decode import decode
 from pipeline.reader.texts import clean
+from serve.decode import decode
 
 
 def read_skill(data: bytes, folder: str) -> Reading:

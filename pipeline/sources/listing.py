@@ -121,7 +121,7 @@ def list_folder(path: str, stat: os.stat_result) -> Listing:
     with os.scandir(path) as entries:
         for entry in entries:
             name = entry.name
-            if not name.isascii() and not _is_text(name):
+            if not name.isascii() and not is_text(name):
                 escaped = os.fsencode(name).decode("utf-8", "backslashreplace")
                 oddities.append(("bad_name", escaped, not entry.is_dir(follow_symlinks=False)))
             elif entry.is_symlink():
@@ -154,7 +154,8 @@ def is_skill_file(name: str) -> bool:
     return len(name) == len(SKILL_FILE) and name.lower() == "skill.md"
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
+    """Whether a file name is text, and not bytes that no encoding explains."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

@@ -20,6 +20,13 @@ _TEXTS = {
     "ignored_target": ("a link into a folder that is always left out", "copy the target to where it is not left out"),
     "not_a_file": ("named like a skill's file, but not a file", "rename it, or replace it by a file"),
     "too_large": ("larger than a skill's file may be", "shorten it, or move parts into files beside it"),
+    "not_a_document": ("named like a Markdown file, but not a file", "rename it, or replace it by a file"),
+    "document_too_large": ("larger than a reference may be", "split it, or exclude it"),
+    "not_text": ("not text in UTF-8, UTF-16 or UTF-32", "save it as UTF-8, or exclude it"),
+    "linked_document": (
+        "a link to a file that is not indexed under its own name, and links are not followed",
+        "replace the link by a copy, or name the target like a Markdown file",
+    ),
     "path_too_long": ("its path is longer than the system allows", "move the source to a shorter path"),
     "bad_name": ("its name is not valid UTF-8, so that it cannot be referred to", "rename it"),
     "too_many_links": ("more links to folders of skills than are followed up", "remove links, or exclude the folders"),

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 
-from blake3 import blake3
-
 from pipeline.model import Link
+from serve.cards import card_key
 from serve.contract import Descriptor, Record
 
 MAX_TITLE = 200
-MAX_SLUG = 60
 MAX_ITEM = 1_000
 MAX_PURPOSE = 4_000
 MAX_HEAD = 1_200  # enough to recognise a skill: IWE reads every card at each start
@@ -30,7 +27,6 @@ _WWW = re.compile(r"\bwww(?=\.)", re.IGNORECASE)
 # Whatever opens a block at the start of a line and is not escaped everywhere: lists, rules, underlines of headings.
 _BLOCK = re.compile(r"[-+=:%]|(?<=[0-9])[.)]")
 _NUMBERED = re.compile(r"[0-9]{1,12}[.)]")
-_NOT_SLUG = re.compile(r"[^a-z0-9]+")
 
 
 def make(record: Record, descriptor: Descriptor) -> str:
@@ -48,27 +44,13 @@ def make(record: Record, descriptor: Descriptor) -> str:
 
 
 def card_path(skill_id: str) -> str:
-    """Where a skill's card lies below the catalog: stable, unique for each ID, made of lower-case ASCII."""
-    source, _, folder = skill_id.partition(":")
-    name = folder.rsplit("/", 1)[-1]
-    return f"skills/{slug(source)}/{slug(name)}-{_short_digest(skill_id)}.md"
+    """Where a skill's card lies below the catalog."""
+    return f"{card_key(skill_id)}.md"
 
 
 def title_of(record: Record | Link) -> str:
     """The name to show: the record's, or its folder's when that holds nothing visible."""
     return plain(record.name)[:MAX_TITLE].strip() or plain(record.id.rsplit("/", 1)[-1])[:MAX_TITLE] or "unnamed"
-
-
-def slug(text: str) -> str:
-    """Lower-case ASCII words joined by hyphens; "skill" when nothing is left. Not unique: see `exact_slug`."""
-    plain_ascii = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode("ascii")
-    return _NOT_SLUG.sub("-", plain_ascii.lower()).strip("-")[:MAX_SLUG].rstrip("-") or "skill"
-
-
-def exact_slug(text: str) -> str:
-    """A slug that no other text has: followed by a digest unless the text is its own slug."""
-    made = slug(text)
-    return made if made == text else f"{made}-{_short_digest(text)}"
 
 
 def plain(text: str) -> str:
@@ -124,7 +106,3 @@ def _frontmatter(record: Record, title: str) -> str:
 def _items(title: str, texts: Iterable[str]) -> list[str]:
     shown = [f"- {text}" for text in map(line, texts) if text]
     return [f"## {title}", "\n".join(shown)] if shown else []
-
-
-def _short_digest(text: str) -> str:
-    return blake3(text.encode("utf-8", "surrogatepass")).hexdigest(length=8)

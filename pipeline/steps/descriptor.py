@@ -77,18 +77,22 @@ def make(name: str, description: str, tags: Sequence[str], headings: Sequence[st
 
 def plain(text: str) -> str:
     """A text on one line, invisible characters removed."""
-    return " ".join(_INVISIBLE.sub("", text).split())
+    flat = text.replace("\n", " ")
+    return " ".join((flat if flat.isprintable() else _INVISIBLE.sub("", text)).split())
 
 
 def clean(markdown: str) -> str:
     """The words of a Markdown text on one line: code and link texts stay, fences, tags, targets and rules go."""
     text = _without_comments(markdown[: 2 * HEAD_CHARS])
-    text = _FENCE.sub(" ", text)
+    if "```" in text or "~~~" in text:
+        text = _FENCE.sub(" ", text)
     if "](" in text:
         text = _LINK.sub(r"\1", text)
     if "<" in text:
         text = _TAG.sub(" ", text)
-    text = _SCHEME.sub("", _LINE_START.sub("", text))
+    text = _LINE_START.sub("", text)
+    if "://" in text:
+        text = _SCHEME.sub("", text)
     text = _RULE.sub(" ", text.replace("`", " ").replace("*", " ").replace("|", " "))
     if "&" in text:
         text = html.unescape(text)
@@ -122,7 +126,7 @@ def _closed(text: str) -> str:
 
 def _short(title: str, said: Sequence[str]) -> str:
     """What is embedded: the name in words, then what the description says in its own order, limits left out."""
-    words = re.sub(r"[-_]+", " ", title).strip()
+    words = re.sub(r"[-_ ]+", " ", title).strip()
     return " ".join(_closed(text) for text in dict.fromkeys([words, *said]) if text)[:SHORT_CHARS].rstrip(". ")
 
 

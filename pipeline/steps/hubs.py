@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pipeline.model import Link
-from pipeline.steps.card import card_path, exact_slug, inline, line, title_of, yaml
+from pipeline.steps.card import card_path, inline, line, title_of, yaml
+from serve.cards import exact_slug
 from serve.contract import Record
 
 

@@ -78,6 +78,17 @@ def decide(
     return sorted(rows, key=lambda row: row.id)
 
 
+def ties(item: Found, group: str) -> list[str]:
+    """What a skill's fate hangs on: skills that share none of these texts, directly or through others, are decided apart.
+
+    group: of its source, "" for none.
+    """
+    name = name_key(item.name)
+    found = [f"path {path}" for path in (item.path, *item.aliases)]
+    found += [f"name {name}", f"body {_body_key(item)}"]
+    return [*found, f"group {group}\n{name}"] if group else found
+
+
 def name_key(name: str) -> str:
     """The form in which names are compared: case and white space do not count."""
     return " ".join(name.casefold().split())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
 
 from serve.contract import LEXICAL_FIELDS, Descriptor
 from serve.lanes.postings import FIELDS, MAX_COUNT, pack_item
-from serve.text import term_hash, tokens
+from serve.text import term_ids
 
 HEAD_CHARS = 1_000  # carries most of what a body adds; what follows is the field "body"
 MAX_TAGS = 64
@@ -20,17 +22,13 @@ def make(descriptor: Descriptor, tags: Sequence[str]) -> bytes:
     Limits are left out: a skill must not be found by the words that say what it is not for.
     """
     texts = _texts(descriptor, tags)
-    rows: dict[str, bytearray] = {}
-    lengths: list[int] = []
-    for field, name in enumerate(LEXICAL_FIELDS):
-        found = tokens(texts[name])
-        lengths.append(len(found))
-        for token, count in Counter(found).items():
-            row = rows.get(token)
-            if row is None:
-                row = rows[token] = bytearray(FIELDS)
-            row[field] = min(count, MAX_COUNT)
-    return pack_item({term_hash(token): row for token, row in rows.items()}, lengths)
+    fields = [term_ids(texts[name]) for name in LEXICAL_FIELDS]
+    lengths = [len(found) for found in fields]
+    hashes = np.fromiter(chain.from_iterable(fields), dtype=np.uint64, count=sum(lengths))
+    distinct, which = np.unique(hashes, return_inverse=True)
+    cells = which * FIELDS + np.repeat(np.arange(FIELDS), lengths)
+    counts = np.bincount(cells, minlength=len(distinct) * FIELDS)
+    return pack_item(distinct, np.minimum(counts, MAX_COUNT).astype(np.uint8), lengths)
 
 
 def _texts(descriptor: Descriptor, tags: Sequence[str]) -> dict[str, str]:

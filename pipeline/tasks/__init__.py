@@ -4,7 +4,21 @@ These modules are imported by every build, also by one with nothing to do: what 
 they run.
 """
 
-from pipeline.tasks import card, categorize, descriptor, embed, hub, publish, scan, select, terms, tidy, upsert, verify
+from pipeline.tasks import (
+    card,
+    categorize,
+    descriptor,
+    embed,
+    hub,
+    publish,
+    references,
+    scan,
+    select,
+    terms,
+    tidy,
+    upsert,
+    verify,
+)
 
 __all__ = [
     "card",
@@ -13,6 +27,7 @@ __all__ = [
     "embed",
     "hub",
     "publish",
+    "references",
     "scan",
     "select",
     "terms",

@@ -18,7 +18,7 @@ from pipeline.model import Keyed
 from pipeline.tasks import embed, texts
 from pipeline.tasks.entries import Entry, selected, whole_mark
 from serve import contract
-from serve.contract import SnapshotManifest
+from serve.contract import ReferencesInfo, SnapshotManifest
 from serve.lanes import postings
 
 if TYPE_CHECKING:
@@ -122,8 +122,17 @@ def write(build: Build, writer: GenerationWriter, old: Old | None, counts: dict[
             inputs=files.digest(keys.tobytes()),
             counts=counts,
             files={},
+            references=_references(build, writer, old),
         )
     )
+
+
+def _references(build: Build, writer: GenerationWriter, old: Old | None) -> ReferencesInfo | msgspec.UnsetType:
+    if not build.references:
+        return msgspec.UNSET
+    from pipeline.tasks.references import parts
+
+    return parts.put(build, writer, old)
 
 
 def _put_records(writer: GenerationWriter, entries: Sequence[Entry], rows: Rows, old: Old | None) -> None:

@@ -12,7 +12,7 @@ from pipeline.model import Categorized, Found
 from pipeline.tasks import texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pipeline.engine.build import Build
 
@@ -50,14 +50,14 @@ def run(build: Build, source: str) -> None:
         for index, (item, override) in enumerate(zip(found, overrides, strict=True))
     ]
 
-    def compute(batch: Sequence[Item]) -> list[bytes]:
+    def begin(batch: Sequence[Item]) -> Callable[[], list[bytes]]:
         rows = [found[item.place] for item in batch]
         parts = [
             (row, data, overrides[item.place], item.key)
             for item, row, data in zip(batch, rows, texts.encoded_readings(build, rows), strict=True)
         ]
         path = build.settings.taxonomy_path
-        return build.workers.map(categorize_all, parts, path.read_text(encoding="utf-8"), str(path))
+        return build.workers.start(categorize_all, parts, path.read_text(encoding="utf-8"), str(path))
 
     decoder = msgspec.json.Decoder(Categorized)
     before = {row.id: row for row in manifest.previous(path, Categorized)}
@@ -66,7 +66,7 @@ def run(build: Build, source: str) -> None:
             items,
             before,
             lambda item, value: msgspec.structs.replace(decoder.decode(value), id=item.id),
-            compute,
+            begin,
         )
         manifest.store(path, rows)
     build.record("categorize", _digests(before.values()), _digests(rows), ran)

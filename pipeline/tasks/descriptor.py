@@ -13,7 +13,7 @@ from pipeline.tasks import texts
 from serve.contract import Descriptor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pipeline.engine.build import Build
 
@@ -36,8 +36,9 @@ def run(build: Build, source: str) -> None:
     items = [Item(row.id, files.key(base, row.reading), index) for index, row in enumerate(selected)]
     decoder = msgspec.json.Decoder(Descriptor)
 
-    def compute(batch: Sequence[Item]) -> list[bytes]:
-        return build.workers.map(describe_all, texts.encoded_readings(build, [selected[item.place] for item in batch]))
+    def begin(batch: Sequence[Item]) -> Callable[[], list[bytes]]:
+        readings = texts.encoded_readings(build, [selected[item.place] for item in batch])
+        return build.workers.start(describe_all, readings)
 
     def row_of(item: Item, value: bytes) -> Keyed:
         short = files.digest(decoder.decode(value).short.encode("utf-8", "surrogatepass"))
@@ -45,7 +46,7 @@ def run(build: Build, source: str) -> None:
 
     before = {row.id: row for row in manifest.previous(path, Keyed)}
     with build.resolving("descriptor") as resolver:
-        rows, ran = resolver.rows(items, before, row_of, compute)
+        rows, ran = resolver.rows(items, before, row_of, begin)
         manifest.store(path, rows)
     old, new = ({row.id: row.digest for row in side} for side in (before.values(), rows))
     build.record("descriptor", old, new, ran)

@@ -10,7 +10,7 @@ from pipeline.tasks import texts
 from serve.errors import EmbedderError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     import numpy.typing as npt
@@ -74,8 +74,6 @@ def embed(build: Build, source: str, todo: dict[str, Keyed]) -> None:
 
 def vectors(build: Build, rows: Sequence[tuple[str, Keyed]]) -> npt.NDArray[np.float32]:
     """The vectors of (source, embed row) pairs as float32 [rows, dimension]; what the memo lost is embedded again."""
-    import numpy as np
-
     keys = [row.key for _source, row in rows]
     held = build.memo.get("embed", keys)
     lost: dict[str, dict[str, Keyed]] = {}
@@ -88,6 +86,13 @@ def vectors(build: Build, rows: Sequence[tuple[str, Keyed]]) -> npt.NDArray[np.f
         build.report.step("embed").executed += len({row.key for row in missing.values()})
     if lost:
         held = build.memo.get("embed", keys)
+    return matrix(build, keys, held)
+
+
+def matrix(build: Build, keys: Sequence[str], held: Mapping[str, bytes]) -> npt.NDArray[np.float32]:
+    """Kept vectors in the order of their keys, as float32 [rows, dimension]. Raises EmbedderError for different lengths."""
+    import numpy as np
+
     sizes = {len(value) for value in held.values()}
     if len(sizes) > 1:
         raise EmbedderError(

@@ -18,13 +18,20 @@ if TYPE_CHECKING:
 def settings(build: Build) -> list[str]:
     """Digests of the code that lays a snapshot out, and what of the configuration stands in it."""
     layout = code.digest(("pipeline.tasks.assembly", "pipeline.engine.generation", "serve.lanes.postings"))
-    return [layout, str(contract.CONTRACT_VERSION), repr(build.identity), repr(build.store_info)]
+    said = [layout, str(contract.CONTRACT_VERSION), repr(build.identity), repr(build.store_info)]
+    if build.references:
+        from pipeline.tasks.references import layout as of_references
+
+        said += of_references.settings(build)
+    return said
 
 
 def run(build: Build) -> None:
     """Publish what the manifests say, unless exactly that is current already."""
     from pipeline.tasks import assembly
+    from pipeline.tasks.references import leftovers
 
+    leftovers.forget(build)
     with build.report.timing("publish") as count:
         root = build.paths.snapshots
         old = assembly.old_generation(root)

@@ -7,7 +7,7 @@ seconds before the last scan might have changed again within the same tick, so i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 RACY_NS = 2_000_000_000
 CHUNK = 512
+
+Begun = Callable[[], tuple[list[Found], set[str]]]
 
 _pack = msgspec.msgpack.Encoder()
 
@@ -119,11 +121,14 @@ def _rows(
     fresh = [item for item in seen.skills if item.folder not in alike or item.folder in memory.racy]
     ran: set[str] = set()
     resolver = Resolver(build.memo, "scan", build.report.step("scan"), build.progress)
-    for start in range(0, len(fresh), CHUNK):
+    begun: Begun = _nothing
+    for start in range(0, len(fresh) + CHUNK, CHUNK):  # once more, for the last one begun
         read = _read(source, fresh[start : start + CHUNK], problems)
-        made, computed = _found(build.workers, resolver, source, read, alike)
+        following = _found(build.workers, resolver, source, read, alike)
+        made, computed = begun()
         rows += made
         ran |= computed
+        begun = following
     for row in problems:
         marks.pop(_folder_of(row, seen), None)
     before, after = ({row.id: f"{row.digest[:12]} {row.package_digest[:12]}" for row in side} for side in (old, rows))
@@ -148,6 +153,10 @@ _LOST = frozenset({"source_missing", "not_a_folder", "unreadable"})
 
 def _folder_of(problem: Problem, seen: Walk) -> str:
     return next((item.folder for item in seen.skills if item.path == problem.where), "")
+
+
+def _nothing() -> tuple[list[Found], set[str]]:
+    return [], set()
 
 
 def _read(source: Source, folders: Sequence[SkillFolder], problems: list[Problem]) -> list[Read]:
@@ -180,8 +189,8 @@ def read_all(texts_of: Sequence[tuple[bytes, str]]) -> list[bytes]:
 
 def _found(
     workers: Workers, resolver: Resolver, source: Source, read: Sequence[Read], alike: Mapping[str, Found]
-) -> tuple[list[Found], set[str]]:
-    """The manifest rows of skills that were read, and the IDs whose text had to be parsed.
+) -> Begun:
+    """Begins on the manifest rows of skills that were read; gives them, and the IDs whose text had to be parsed.
 
     alike: rows of skills whose files have the stats they had; one whose contents are the same too is taken over.
     """
@@ -195,13 +204,13 @@ def _found(
     previous = {row.id: row for item, row in known if row is not None and row.package_digest == item.package_digest}
     decoder = msgspec.json.Decoder(Reading)
 
-    def compute(batch: Sequence[Item]) -> list[bytes]:
-        return workers.map(read_all, [(read[item.place].data, names[item.place]) for item in batch])
+    def begin(batch: Sequence[Item]) -> Callable[[], list[bytes]]:
+        return workers.start(read_all, [(read[item.place].data, names[item.place]) for item in batch])
 
     def row_of(item: Item, value: bytes) -> Found:
         return _row(source, item, read[item.place], decoder.decode(value), files.digest(value))
 
-    return resolver.rows(items, previous, row_of, compute)
+    return resolver.begin(items, previous, row_of, begin)
 
 
 def _row(source: Source, item: Item, read: Read, reading: Reading, digest: str) -> Found:

@@ -10,7 +10,7 @@ from pipeline.model import Keyed, Selected
 from pipeline.tasks import texts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pipeline.engine.build import Build
 
@@ -38,16 +38,16 @@ def run(build: Build, source: str) -> None:
         for index, row in enumerate(described)
     ]
 
-    def compute(batch: Sequence[Item]) -> list[bytes]:
+    def begin(batch: Sequence[Item]) -> Callable[[], list[bytes]]:
         rows = [described[item.place] for item in batch]
         made = texts.encoded_descriptors(build, selected, rows)
         pairs = [(item, texts.tags(selected[row.id])) for row, item in zip(rows, made, strict=True)]
-        return build.workers.map(count_all, pairs)
+        return build.workers.start(count_all, pairs)
 
     before = {row.id: row for row in manifest.previous(path, Keyed)}
     with build.resolving("terms") as resolver:
         rows, ran = resolver.rows(
-            items, before, lambda item, value: Keyed(id=item.id, key=item.key, digest=files.digest(value)), compute
+            items, before, lambda item, value: Keyed(id=item.id, key=item.key, digest=files.digest(value)), begin
         )
         manifest.store(path, rows)
     old, new = ({row.id: row.digest for row in side} for side in (before.values(), rows))

@@ -7,6 +7,7 @@ Importing this package costs nothing and loads no model: a build with nothing to
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,6 +31,11 @@ __all__ = [
     "open_embedder",
     "require_same_space",
 ]
+
+# onnxruntime reports to its maker, and keeps a device ID and a database for that in the home folder, unless it is told not to
+# before it is loaded; so does the library that fastembed downloads models with. Whoever wants that sets the variable to 0.
+for _name in ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY"):
+    os.environ.setdefault(_name, "1")
 
 KINDS = ("builtin", "fastembed", "endpoint")
 

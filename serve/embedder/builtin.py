@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from blake3 import blake3
-from tokenizers import Tokenizer
 
 from serve.embedder import identity, minilm, prepared
 from serve.embedder.parallel import available_cores, in_order
+from serve.embedder.tokenizer import load as load_tokenizer
+from serve.embedder.tokenizer import reinstall
 from serve.embedder.vectors import bounded, unit_rows
 from serve.errors import EmbedderError
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     import onnxruntime as ort
     from numpy.typing import NDArray
+    from tokenizers import Tokenizer
 
     from serve.contract import EmbedderIdentity
     from serve.embedder import EmbedderConfig
@@ -74,7 +75,7 @@ class BuiltinEmbedder:
     def _load(self, *, threads: int) -> tuple[ort.InferenceSession, Tokenizer]:
         with self._lock:
             if self._tokenizer is None:
-                self._tokenizer = _load_tokenizer(self._folder)
+                self._tokenizer = load_tokenizer(self._folder)
             session = self._sessions.get(threads)
             if session is None:
                 weights = self._weights or _installed_weights()
@@ -110,23 +111,6 @@ def _installed_weights() -> Path:
     return Path(model_path())
 
 
-def _load_tokenizer(folder: Path) -> Tokenizer:
-    path = folder / "tokenizer.json"
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise _reinstall(f"the default model's tokenizer cannot be read ({error.strerror})", path) from error
-    found = blake3(content).hexdigest()
-    if found != minilm.TOKENIZER_DIGEST:
-        raise _reinstall(
-            f"the default model's tokenizer has the digest {found[:16]}…, not {minilm.TOKENIZER_DIGEST[:16]}…", path
-        )
-    tokenizer = Tokenizer.from_str(content.decode("utf-8"))
-    tokenizer.enable_truncation(minilm.MAX_TOKENS)
-    tokenizer.no_padding()
-    return tokenizer
-
-
 def _require_golden(session: ort.InferenceSession, tokenizer: Tokenizer, folder: Path) -> None:
     """Compare one text's vector with the stored one: a digest says nothing about how the model is run."""
     path = folder / "golden.json"
@@ -135,7 +119,7 @@ def _require_golden(session: ort.InferenceSession, tokenizer: Tokenizer, folder:
         stored = unit_rows([golden["vector"]], dimension=minilm.DIMENSION, where=str(path))[0]
         text = str(golden["text"])
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise _reinstall("the default model's golden vectors cannot be read", path) from error
+        raise reinstall("the default model's golden vectors cannot be read", path) from error
     cosine = float(_vector(session, tokenizer, text) @ stored)
     if cosine < _SAME:
         raise EmbedderError(
@@ -143,7 +127,3 @@ def _require_golden(session: ort.InferenceSession, tokenizer: Tokenizer, folder:
             where=str(path),
             next_step="install onnxruntime and retrieval again in the versions that belong together",
         )
-
-
-def _reinstall(what: str, path: Path) -> EmbedderError:
-    return EmbedderError(what, where=str(path), next_step="install retrieval again")

@@ -13,13 +13,15 @@ class Harness(msgspec.Struct, frozen=True, kw_only=True):
     """A coding agent that calls Retrieval.
 
     name: the word in settings. title: as its makers write it. reload: what makes it list a projected skill, as a person
-    types it in a running session; "" when only a new session does. own_skills: folders, below the home folder, of the
-    skills it lists itself; `~` stands for the home. name_limit: the longest skill name it takes.
+    types it in a running session; "" when only a new session does, or nothing. lane_setting: its setting for further folders
+    of skills, where the lane belongs; "" when it has none, so that a copy is only files that lie ready. own_skills: folders,
+    below the home folder, of the skills it lists itself; `~` stands for the home. name_limit: the longest skill name it takes.
     """
 
     name: str
     title: str
     reload: str
+    lane_setting: str
     own_skills: tuple[str, ...]
     name_limit: int = 64
 

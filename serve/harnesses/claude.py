@@ -5,6 +5,7 @@ from serve.harnesses import Harness
 HARNESS = Harness(
     name="claude",
     title="Claude Code",
-    reload="/reload-skills",
+    reload="",
+    lane_setting="",
     own_skills=("~/.claude/skills",),
 )

@@ -6,5 +6,6 @@ HARNESS = Harness(
     name="codex",
     title="Codex",
     reload="",
+    lane_setting="",
     own_skills=("~/.codex/skills", "~/.agents/skills"),
 )

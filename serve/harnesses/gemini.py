@@ -6,5 +6,6 @@ HARNESS = Harness(
     name="gemini",
     title="Gemini CLI",
     reload="",
+    lane_setting="",
     own_skills=("~/.gemini/skills", "~/.agents/skills"),
 )

@@ -6,5 +6,6 @@ HARNESS = Harness(
     name="hermes",
     title="Hermes Agent",
     reload="/reload-skills",
+    lane_setting="skills.external_dirs",
     own_skills=("~/.hermes/skills",),
 )

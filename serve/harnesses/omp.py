@@ -6,5 +6,6 @@ HARNESS = Harness(
     name="omp",
     title="OMP",
     reload="/reload-plugins",
+    lane_setting="skills.customDirectories",
     own_skills=("~/.omp/agent/skills", "~/.agents/skills"),
 )

@@ -6,5 +6,6 @@ HARNESS = Harness(
     name="opencode",
     title="opencode",
     reload="",
+    lane_setting="skills.paths",
     own_skills=("~/.config/opencode/skill", "~/.config/opencode/skills", "~/.claude/skills", "~/.agents/skills"),
 )

@@ -42,11 +42,10 @@ _SPAN = np.int64(1) << 32  # more than any row
 _HEAD = struct.Struct(f"<I{FIELDS}H")
 
 
-def pack_item(counts: Mapping[int, bytearray], lengths: Sequence[int]) -> bytes:
-    """The item of one skill. counts: hash of a term → its count per field (FIELDS bytes). lengths: tokens per field."""
-    hashes = sorted(counts)
+def pack_item(hashes: Array, counts: Array, lengths: Sequence[int]) -> bytes:
+    """The item of one skill. hashes: uint64[T], rising. counts: uint8[T * F], row by row. lengths: tokens per field."""
     head = _HEAD.pack(len(hashes), *(min(length, MAX_LENGTH) for length in lengths))
-    return head + np.array(hashes, dtype="<u8").tobytes() + b"".join([counts[term] for term in hashes])
+    return head + hashes.astype("<u8", copy=False).tobytes() + counts.tobytes()
 
 
 def assemble(items: Sequence[bytes]) -> dict[str, Array]:

@@ -51,8 +51,8 @@ class Choice(msgspec.Struct, frozen=True, kw_only=True):
 
     id: the chosen skill, "" for none. reason: one sentence, the model's own or ours. failed: no decision was made
     (misbehaviour, deadline, unreachable), so `id` is "" and `reason` says why; "none fits" is a decision, not a failure.
-    considered: IDs that were read. offered: for a selector without a model that cannot decide, the short list that the
-    calling agent chooses from. tool_calls: how many the model made.
+    considered: IDs that were read. offered: where nothing was decided, the short list that the calling agent chooses from.
+    tool_calls: how many the model made.
     """
 
     selector: str

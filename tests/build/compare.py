@@ -14,7 +14,7 @@ from pipeline.tasks import embed
 from tests.world import World
 
 # Manifests that follow from the sources alone. Those of cards and hubs also hold the stats of the files they wrote.
-PURE = ("scan", "problems", "categorize", "select", "descriptor", "terms", "embed")
+PURE = ("scan", "problems", "categorize", "select", "descriptor", "document", "section", "terms", "embed")
 
 
 def elsewhere(world: World, name: str = "elsewhere") -> World:
@@ -30,7 +30,7 @@ def manifests(world: World) -> dict[str, bytes]:
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
         for folder in PURE
-        for path in sorted((root / folder).iterdir())
+        for path in sorted((root / folder).glob("*"))
     }
 
 

@@ -25,7 +25,8 @@ from pipeline.engine.memo import STEPS
 from pipeline.model import Categorized, Problem, Selected
 from serve.contract import Descriptor, Record
 from serve.embedder import EmbedderConfig
-from serve.search import Query, Searcher
+from serve.query import Query
+from serve.search import Searcher
 from serve.snapshot import Live
 from tests.build.compare import assert_same_index, elsewhere, store_rows
 from tests.chroma.support import Server

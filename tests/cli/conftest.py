@@ -14,10 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from pipeline.cli import run
-
-pytest.register_assert_rewrite("tests.world")  # before it is imported: its assertions explain themselves as tests do
-
-from tests.world import World  # noqa: E402 - see above
+from tests.world import World
 
 PERSONAL = ("HERMES_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pipeline.engine.lock import WriterLock
+from serve.usage import Event, UsageLog
 from tests.chroma.support import free_port
 from tests.cli.conftest import Command
 from tests.world import World
@@ -30,7 +31,8 @@ def test_a_built_world_is_well(library: World, command: Command) -> None:
 
     assert (ended.code, ended.err) == (0, "")
     expected = {"Python", "configuration", "source main", "source side", "source own", "data directory", "taxonomy"}
-    assert found.keys() == expected | {"embedder", "vector store", "index", "iwe"}
+    answering = {"iwec", "selector", "projections", "usage record"}
+    assert found.keys() == expected | {"embedder", "vector store", "index", "iwe"} | answering
     assert {row["result"] for rows in found.values() for row in rows} <= {"ok", "info"}
     assert f"✓ source main: {library.lib('main')} (cold)" in ended.lines
     assert f"✓ source own: {library.lib('own')} (native of omp)" in ended.lines
@@ -139,3 +141,74 @@ def test_env_files_in_force_are_named(world: World, command: Command) -> None:
     found = findings(world, command, 0)
 
     assert found["environment"][0]["detail"] == f"variables from {world.root / '.env'}"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the program is a shell script")
+def test_the_server_of_iwe_is_asked_for_its_version(world: World, command: Command) -> None:
+    program = world.root / "my iwec"
+    program.write_text("#!/bin/sh\necho iwec 9.9.9\n", encoding="utf-8")
+    program.chmod(0o755)
+
+    there = findings(world, command, 0, RETRIEVAL_IWEC_COMMAND=str(program))
+    off = findings(world, command, 0, RETRIEVAL_IWEC_COMMAND="off")
+    broken = findings(world, command, 3, RETRIEVAL_IWEC_COMMAND=str(world.root / "nothing"))
+
+    assert there["iwec"][0]["detail"] == f"iwec 9.9.9, {program}"
+    assert (off["iwec"][0]["result"], off["iwec"][0]["detail"].partition(";")[0]) == ("info", "switched off")
+    assert broken["iwec"][0]["next"].startswith("correct RETRIEVAL_IWEC_COMMAND")
+
+
+def test_a_selector_without_its_model_is_a_warning_with_a_remedy(world: World, command: Command) -> None:
+    well = findings(world, command, 0, RETRIEVAL_SELECTOR="rank")
+    found = findings(world, command, 3, RETRIEVAL_SELECTOR="endpoint")
+
+    assert well["selector"] == [
+        {"name": "selector", "result": "ok", "detail": "rank", "where": "", "next": ""},
+    ]
+    assert [row["result"] for name, rows in found.items() if name.startswith("selector: ") for row in rows] == ["warn"]
+
+
+def test_lanes_are_counted_and_nothing_is_left_in_them(world: World, command: Command) -> None:
+    assert findings(world, command, 0)["projections"][0]["result"] == "info"
+    lane = world.data / "projections" / "omp" / "skills"
+    (lane / "one").mkdir(parents=True)
+    (lane / ".staged").mkdir()
+    assert findings(world, command, 0)["projections of omp"][0]["detail"] == f"1 copy, {lane}"
+    assert sorted(path.name for path in lane.iterdir()) == [".staged", "one"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a folder that even its owner cannot write to")
+def test_a_lane_that_cannot_be_written_to_is_a_failure(world: World, command: Command) -> None:
+    lane = world.data / "projections" / "omp" / "skills"
+    lane.parent.mkdir(parents=True)
+    lane.symlink_to("/proc/self/fdinfo")
+
+    found = findings(world, command, 1)["projections of omp"][0]
+
+    assert found["result"] == "fail"
+    assert found["detail"].startswith(f"{lane} cannot be written to: ")
+
+
+def test_the_usage_record_is_counted_and_a_damaged_one_is_a_warning(world: World, command: Command) -> None:
+    assert findings(world, command, 0)["usage record"][0]["detail"] == "nothing recorded yet"
+    log = UsageLog(world.data)
+    log.record(Event(tool="t", query="q"))
+    log.close()
+    held = findings(world, command, 0)["usage record"][0]
+    off = findings(world, command, 0, RETRIEVAL_USAGE="false")["usage record"][0]
+    log.path.write_bytes(b"no database" * 500)
+    damaged = findings(world, command, 3)["usage record"][0]
+
+    assert ": 1 queries, " in held["detail"]
+    assert (held["result"], off["result"], damaged["result"]) == ("ok", "info", "warn")
+    assert off["detail"].startswith("switched off; kept from before: since ")
+    assert damaged["next"] == "move it away; it is begun anew"
+    assert damaged["where"] == str(log.path)
+
+
+def test_a_setting_of_answering_that_cannot_be_read_hides_no_other_finding(world: World, command: Command) -> None:
+    found = findings(world, command, 1, RETRIEVAL_IWE_BUDGET="soon")
+
+    assert found["answering"][0]["result"] == "fail"
+    assert "RETRIEVAL_IWE_BUDGET" in found["answering"][0]["detail"] + found["answering"][0]["where"]
+    assert found["index"][0]["result"] == "ok"

@@ -16,6 +16,12 @@ from tests.cli.conftest import Command
 from tests.support import ROOT, run
 from tests.world import World
 
+GROUPS = {
+    str(group.typer_instance.info.name): [
+        found.name or found.callback.__name__ for found in group.typer_instance.registered_commands
+    ]
+    for group in app.registered_groups
+}
 COMMANDS = [found.name or found.callback.__name__ for found in app.registered_commands if found.callback]
 
 
@@ -26,7 +32,7 @@ def test_help_lists_every_command_in_a_whole_sentence_and_every_exit_code(tmp_pa
     listed = dict(
         re.findall(r"^  ([a-z]+)  +(\S.*)$", ended.out.partition("Commands:")[2].partition("\n\n")[0], re.MULTILINE)
     )
-    assert set(listed) == set(COMMANDS) - {"sync"}
+    assert set(listed) == (set(COMMANDS) | set(GROUPS)) - {"sync"}
     assert all(text.endswith(".") and not text.endswith("..") for text in listed.values())
     assert [line.split(maxsplit=1) for line in ended.out.partition("Exit codes:\n")[2].splitlines()] == [
         [str(int(code)), meaning] for code, meaning in MEANINGS.items()
@@ -39,14 +45,14 @@ def test_no_command_is_a_usage_error_that_shows_the_help(tmp_path: Path, command
     assert (ended.code, ended.out) == (2, command(tmp_path, "--help").out)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [*COMMANDS, *(f"{group} {name}" for group in GROUPS for name in GROUPS[group])])
 @pytest.mark.parametrize("flag", ["--help", "-h"])
 def test_every_command_has_help_and_json(name: str, flag: str, tmp_path: Path, command: Command) -> None:
-    ended = command(tmp_path, name, flag)
+    ended = command(tmp_path, *name.split(), flag)
 
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"Usage: retrieval {name} [OPTIONS]")
-    assert "--json" in ended.out
+    assert "--json" in ended.out or name == "serve"  # which speaks a protocol
     assert "--config" in ended.out
     assert max(map(len, ended.lines)) <= 80
     assert ended.out.isascii()

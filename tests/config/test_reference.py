@@ -89,6 +89,7 @@ def test_what_the_example_has_commented_out_works_once_it_is_switched_on(root: P
         "home/.claude/skills",
         "home/team/skills",
         "home/skills",
+        "home/handbook",
     ):
         world.skills(folder)
     world.config(uncommented(example(root)))
@@ -100,6 +101,7 @@ def test_what_the_example_has_commented_out_works_once_it_is_switched_on(root: P
         ("hermes", "native", True),
         ("omp", "native", True),
         ("claude", "native", True),
+        ("handbook", "cold", True),
         ("old-library", "archived", False),
         ("team", "cold", True),
         ("personal", "cold", True),
@@ -111,7 +113,7 @@ def test_the_example_shows_every_key(root: Path) -> None:
     parsed = tomllib.loads(uncommented(example(root)))
     shown = {key for block in parsed["sources"] for key in block}
 
-    assert shown == {key.name for key in SOURCE} - {"kind"}  # there is but one kind yet
+    assert shown == {key.name for key in SOURCE}
 
 
 @pytest.mark.parametrize("name", ["README.md", "sources.example.toml"])

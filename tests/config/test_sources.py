@@ -99,7 +99,7 @@ def test_a_disabled_source_is_listed_and_nothing_of_it_is_looked_at(world: World
     assert settings.warnings == ()
 
 
-@pytest.mark.parametrize("kind", ["references", "workflows", "context_mode", "hermes_sessions"])
+@pytest.mark.parametrize("kind", ["workflows", "context_mode", "hermes_sessions"])
 def test_a_later_kind_is_left_out_and_says_so(world: World, kind: str) -> None:
     world.skills("here/library")
     world.config(block("library", "library") + block("later", "x", f'kind = "{kind}"\n'))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tarfile
 from pathlib import Path
 
@@ -12,7 +11,8 @@ import pytest
 from pipeline.reader import read_skill
 from pipeline.steps import card, descriptor, hubs
 from serve.contract import Record
-from tests.support import OUTER_ENVIRONMENT, lacking, run
+from tests.programs import needed
+from tests.support import OUTER_ENVIRONMENT, run
 
 SKILLS = 300
 
@@ -46,11 +46,7 @@ class Library:
 
 @pytest.fixture(scope="session")
 def iwe() -> str:
-    command = OUTER_ENVIRONMENT.get("RETRIEVAL_IWE_COMMAND") or "iwe"
-    found = shutil.which(command)
-    if found is None:
-        lacking("`iwe`", "install it with `cargo install iwe`, or name it in RETRIEVAL_IWE_COMMAND")
-    return found
+    return str(needed("iwe"))
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,11 @@ def item(texts: Mapping[str, str]) -> bytes:
     for field, name in enumerate(LEXICAL_FIELDS):
         for token in tokens(texts.get(name, "")):
             counted.setdefault(term_hash(token), bytearray(len(LEXICAL_FIELDS)))[field] += 1
-    return postings.pack_item(counted, [len(tokens(texts.get(name, ""))) for name in LEXICAL_FIELDS])
+    hashes = sorted(counted)
+    counts = np.frombuffer(b"".join(counted[term] for term in hashes), dtype=np.uint8)
+    return postings.pack_item(
+        np.array(hashes, dtype=np.uint64), counts, [len(tokens(texts.get(name, ""))) for name in LEXICAL_FIELDS]
+    )
 
 
 def index(corpus: Sequence[Mapping[str, str]]) -> lexical.LexicalIndex:

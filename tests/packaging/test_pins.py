@@ -68,6 +68,6 @@ def test_the_larger_set_has_the_versions_of_the_smaller(smaller: str, larger: st
 
 
 def test_answering_needs_nothing_of_the_building_side() -> None:
-    heavy = {"chromadb", "doit", "fastembed", "kubernetes", "grpcio", "tomlkit", "typer", "watchfiles", "pydantic"}
+    heavy = {"chromadb", "doit", "fastembed", "kubernetes", "grpcio", "tomlkit", "typer", "watchfiles"}
 
     assert heavy & pins("serve").keys() == set()

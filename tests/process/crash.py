@@ -19,6 +19,7 @@ from serve.errors import NoIndexError
 from serve.snapshot import Live
 from tests.build.compare import assert_same_index, assert_sound, elsewhere, left_overs
 from tests.embedder.loopback import EmbeddingServer
+from tests.references.support import DocsWorld
 from tests.support import ROOT
 from tests.world import World
 
@@ -35,7 +36,8 @@ TOPICS = ("indexes", "joins", "backups", "migrations", "replicas", "views", "loc
 SETTLED = """
 from pipeline.sources import listing
 from pipeline.tasks import scan
-listing.RACY_NS = scan.RACY_NS = 0
+from pipeline.tasks.references import document
+listing.RACY_NS = scan.RACY_NS = document.RACY_NS = 0
 from pipeline.cli import main
 main()
 """
@@ -45,7 +47,7 @@ class Crash:
     """A world with an embedding endpoint that remembers every text it was asked for, in which builds die."""
 
     def __init__(self, root: Path, server: EmbeddingServer | None) -> None:
-        self.world = World(root, "main", "side")
+        self.world = DocsWorld(root, "docs", skills=("main", "side"))
         self.server = server
         self.more = {"RETRIEVAL_EMBEDDING_BATCH": str(BATCH)}
         if server is not None:
@@ -68,6 +70,10 @@ class Crash:
             shutil.rmtree(world.lib("main") / f"brief-{place}", ignore_errors=True)
         for number in range(8):
             world.skill(f"brief-{version}/part-{number}", f"SQL advice {number} for release {version}.")
+        (world.folder() / f"release-{version - 1}.md").unlink(missing_ok=True)
+        for name in (f"release-{version}.md", "handbook.md"):
+            told = [f"## Section {n}\n\nEdition {version} of {name} says {n} about databases.\n" for n in range(5)]
+            world.document(name, "# Told\n\n" + "\n".join(told))
         moved, place = ("main", "side") if version % 2 else ("side", "main")
         shutil.rmtree(world.lib(moved) / "wanderer", ignore_errors=True)
         world.skill(

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from serve.embedder import EmbedderConfig
 from serve.errors import OperatorError
-from serve.search import Query, Searcher
+from serve.query import Query
+from serve.search import Searcher
 
 EDITION = re.compile(r"edition-(\d+)")
 

@@ -17,12 +17,16 @@ from pipeline.engine.lock import WriterLock
 from pipeline.engine.memo import STEPS
 from pipeline.sources import listing
 from pipeline.tasks import scan
+from pipeline.tasks.references import document
 from tests.build.compare import left_overs
 from tests.process.crash import BATCH, Crash, endpoint, kill_at
 from tests.support import ROOT
 
 MOMENTS = ("before", "inside", "after")
-MANIFESTS = ("scan", "problems", "categorize", "select", "descriptor", "card", "build", "terms", "embed")
+MANIFESTS = (
+    *("scan", "problems", "categorize", "select", "descriptor", "card", "build", "terms", "embed"),
+    *("document", "section"),
+)
 QUICK = [  # in the default suite; the others are marked long
     "manifest:scan:2",
     "memo:embed:inside:2",
@@ -40,6 +44,7 @@ POINTS = [
     "manifest:build:2",
     "scan:before-cache",
     "scan:before-cache:2",
+    "document:before-cache",
     "catalog:page",
     "catalog:page:3",
     "upsert-before-rows",
@@ -54,7 +59,10 @@ FIRST_QUICK = ["upsert-before-rows"]
 ASIDE = "upsert-after-batch"  # reached by the process that writes to the store; the build finds what it wrote
 RANDOM = 24
 
-pytestmark = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system lacks SIGKILL")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system lacks SIGKILL"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -62,6 +70,7 @@ def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds in this process believe stats like those in `crash.SETTLED`."""
     monkeypatch.setattr(listing, "RACY_NS", 0)
     monkeypatch.setattr(scan, "RACY_NS", 0)
+    monkeypatch.setattr(document, "RACY_NS", 0)
 
 
 @pytest.fixture

@@ -20,9 +20,21 @@ ENTRY = {
     "hub": "pipeline.steps.hubs",
     "terms": "pipeline.steps.terms",
     "upsert": "pipeline.steps.upsert",
+    "document": "serve.decode",
+    "section": "pipeline.steps.section",
+    "passage": "pipeline.steps.passage",
 }
 # Decide how things are said or refused, never what a step makes of a text.
-NEUTRAL = {"pipeline", "pipeline.steps", "pipeline.errors", "serve", "serve.errors", "serve.lanes", "pipeline.config"}
+NEUTRAL = {
+    "pipeline",
+    "pipeline.steps",
+    "pipeline.errors",
+    "serve",
+    "serve.errors",
+    "serve.lanes",
+    "serve.references",
+    "pipeline.config",
+}
 
 
 def exists(module: str) -> bool:

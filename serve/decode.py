@@ -18,6 +18,7 @@ _WIDE_BOMS = (
 )
 _START_MARKS = re.compile("[\ufeff\u200b\u2060\u200e\u200f]")
 _START = re.compile("[\\s\ufeff\u200b\u2060\u200e\u200f]*+")
+_STRANGE = 10  # of a text, one character in so many may be one that no encoding explains
 _SNIFFED = 256  # bytes looked at to recognise UTF-16 without a mark
 
 
@@ -92,3 +93,11 @@ def _may_have_control(data: bytes) -> bool:
     # Deleting bytes and comparing lengths is several times faster than searching the text for a class of characters.
     # In UTF-8 every C1 control begins with 0xC2; the zero bytes of other encodings count as controls here.
     return len(data.translate(None, _CONTROL_BYTES)) != len(data) or b"\xc2" in data
+
+
+def is_text(data: bytes) -> bool:
+    """Whether bytes are text in UTF-8, UTF-16 or UTF-32, a few damaged characters aside."""
+    text, notes, _crlf, _refused = decode(data)
+    if b"\0" in data and not {"utf16", "utf32"} & set(notes):
+        return False
+    return text.count("\ufffd") * _STRANGE <= len(text)
