@@ -24,13 +24,17 @@ class TextFile(NamedTuple):
 
 
 def read(record: Record) -> TextFile:
-    """The text of a skill's own file, line ends and byte order mark included. Raises OperatorError when it cannot be read.
+    """The text of a skill's own file; see `read_path`."""
+    return read_path(record.path, record.id)
+
+
+def read_path(path: str, skill_id: str) -> TextFile:
+    """The text of a SKILL.md, line ends and byte order mark included. Raises OperatorError when it cannot be read.
 
     A link that has taken the place of the file or of a folder above it is followed within the source alone, as the build does.
     """
-    path = record.path
     try:
-        data = _bytes(path, root_of(record))
+        data = _bytes(path, root_of(path, skill_id))
     except FileNotFoundError:
         raise _unreadable("the file is gone since the index was built", path) from None
     except OSError as error:
@@ -39,10 +43,10 @@ def read(record: Record) -> TextFile:
     return TextFile(text, blake3(data).hexdigest(), len(data), notes)
 
 
-def root_of(record: Record) -> str:
+def root_of(path: str, skill_id: str) -> str:
     """The folder of the source that a skill lies in, by its path and its ID; its own folder where they do not fit together."""
-    folder = os.path.dirname(record.path)
-    inside = record.id.partition(":")[2].replace("/", os.sep)
+    folder = os.path.dirname(path)
+    inside = skill_id.partition(":")[2].replace("/", os.sep)
     end = f"{os.sep}{inside}"
     return folder.removesuffix(end) if folder.endswith(end) else folder
 

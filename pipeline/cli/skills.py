@@ -51,7 +51,7 @@ def inspect(skill: str, config: str, *, as_json: bool) -> int:
         shown = inspect.show(build, skill)
     text, notes, code = "", [], ExitCode.OK
     try:
-        file = text_file.read(shown["path"])
+        file = text_file.read_path(shown["path"], skill)
         text, notes = file.text, list(file.notes)
         if shown["digest"] and file.digest[: len(shown["digest"])] != shown["digest"]:
             notes.append("the file was changed after the last build; this is the file as it is now")
