@@ -14,6 +14,8 @@ from pipeline.engine.lineage import Change, Lineage
 from pipeline.engine.memo import Memo
 from tests.world import World
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:

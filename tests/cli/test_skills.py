@@ -19,6 +19,8 @@ from tests.cli.conftest import Command
 from tests.support import ROOT
 from tests.world import COMMAND, World
 
+pytestmark = pytest.mark.long
+
 APPEND = "import sys; open(sys.argv[-1], 'a', encoding='utf-8').write('\\nOne more line.\\n')"
 
 CATCHES = """

@@ -17,6 +17,8 @@ from chromadb.config import Settings
 from tests.cli.conftest import Command, Ended
 from tests.world import World
 
+pytestmark = pytest.mark.long
+
 ELSEWHERE = [1.0] + [0.0] * 383  # a vector that no text has
 
 

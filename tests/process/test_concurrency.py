@@ -23,6 +23,8 @@ from tests.process.crash import endpoint
 from tests.support import ROOT
 from tests.world import COMMAND, SUBJECTS, World
 
+pytestmark = pytest.mark.long
+
 
 class Stuck:
     """A build that has the lock and waits for its embedding endpoint, which answers when it is told to."""

@@ -11,6 +11,8 @@ import pytest
 from tests.chroma.support import Server
 from tests.world import World
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:

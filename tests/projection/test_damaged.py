@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from serve.contract import Record
     from tests.projection.conftest import World
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def record(world: World) -> Record:

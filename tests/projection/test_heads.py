@@ -11,6 +11,8 @@ from tests.projection.conftest import skill_text
 if TYPE_CHECKING:
     from tests.projection.conftest import World
 
+pytestmark = pytest.mark.long
+
 HEAD = "---\nname: pdf\ndescription: Does it.\n"
 CLOSED = ("SKILL.md: the line that closes its head was written so that every harness knows it",)
 

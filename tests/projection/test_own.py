@@ -16,6 +16,8 @@ from tests.projection.conftest import skill_text
 if TYPE_CHECKING:
     from tests.projection.conftest import World
 
+pytestmark = pytest.mark.long
+
 
 def put(folder: Path, name: str = "") -> Path:
     folder.mkdir(parents=True, exist_ok=True)

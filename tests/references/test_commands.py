@@ -18,6 +18,8 @@ from pipeline.cli.references import references
 from tests.references.support import FAQ, GUIDE, DocsWorld
 from tests.support import ROOT
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def read_only(tmp_path_factory: pytest.TempPathFactory) -> DocsWorld:

@@ -11,6 +11,8 @@ import pytest
 
 from tests.selection.conftest import Chooser, scouts
 
+pytestmark = pytest.mark.long
+
 PROGRAM = Path(__file__).with_name("scripted_program.py")
 
 

@@ -14,6 +14,8 @@ from tests.server.client import HELLO, SECONDS, SERVE, STANDIN, environment
 from tests.server.web import TOKEN, Web
 from tests.support import ROOT
 
+pytestmark = pytest.mark.long
+
 INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}).encode()
 
 

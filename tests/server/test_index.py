@@ -15,6 +15,8 @@ from serve.contract import CONTRACT_VERSION
 from tests.server.client import SERVE, RawClient, text_of, until
 from tests.world import World
 
+pytestmark = pytest.mark.long
+
 QUERY = "audit the security of pods in a kubernetes cluster"
 RANK = {"RETRIEVAL_SELECTOR": "rank"}
 

@@ -15,6 +15,8 @@ from tests.server.client import STANDIN
 from tests.server.web import TOKEN, Web
 from tests.support import ROOT, run
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="session")
 def inspector() -> Path:

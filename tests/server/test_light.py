@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sys
 
+import pytest
+
 from serve import tools
 from tests.server.client import RawClient, text_of
+
+pytestmark = pytest.mark.long
 
 BUILD_SIDE = ("pipeline", "doit", "watchfiles", "tomlkit", "typer", "chromadb")
 HEAVY = ("numpy", "onnxruntime", "tokenizers", "dotenv", "serve.search", "serve.retrieve", "serve.references.answer")

@@ -18,6 +18,8 @@ import pytest
 from serve.wire import LONGEST
 from tests.server.client import HELLO, SECONDS, STANDIN, RawClient, environment, until
 
+pytestmark = pytest.mark.long
+
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": HELLO}
 UNWRITABLE = 5.0  # seconds that a pipe is full until nobody is taken to read it
 

@@ -10,6 +10,8 @@ import pytest
 from tests.server.client import HELLO, STANDIN
 from tests.server.web import Web
 
+pytestmark = pytest.mark.long
+
 INITIALIZE = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}).encode()
 PING = json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"}).encode()
 MANY = 150  # more than are kept, and more than can be open at all

@@ -18,6 +18,8 @@ from tests.support import ROOT
 from tests.watch.follower import PROGRAM, Follower, following, records, until
 from tests.world import World
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:

@@ -14,6 +14,8 @@ from tests.support import ROOT, lacking
 from tests.watch.follower import PROGRAM, Follower, records
 from tests.world import World
 
+pytestmark = pytest.mark.long
+
 # A user namespace has limits of its own.
 NAMESPACE = ("unshare", "--user", "--map-root-user", "sh", "-c")
 LIMITED = 'echo {limit} >/proc/sys/user/{name} && exec "$@"'
