@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from pathlib import Path
 
@@ -16,10 +17,18 @@ TOOLS = {"retrieve_skill", "retrieve_reference"}
 
 @pytest.fixture(scope="session")
 def index(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """A world with an index. Tests only read it, or copy it."""
+    """A world with an index. Tests only list what is there; one that retrieves has `world`."""
     made = World(tmp_path_factory.mktemp("harnesses") / "world")
     made.library()
     made.build()
+    return made
+
+
+@pytest.fixture
+def world(index: World, tmp_path: Path) -> World:
+    """The index with lanes of its own."""
+    made = World(tmp_path / "own")
+    shutil.copytree(index.data, made.data)
     return made
 
 

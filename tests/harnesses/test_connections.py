@@ -49,8 +49,8 @@ def called(strace: str, log: Path, variables: dict[str, str]) -> tuple[dict[str,
     return result, found
 
 
-def test_with_the_ranking_alone_nothing_is_connected_to(strace: str, index: World, home: Path, tmp_path: Path) -> None:
-    variables = {"RETRIEVAL_HOME": str(index.data), "RETRIEVAL_SELECTOR": "rank", "HOME": str(home)}
+def test_with_the_ranking_alone_nothing_is_connected_to(strace: str, world: World, home: Path, tmp_path: Path) -> None:
+    variables = {"RETRIEVAL_HOME": str(world.data), "RETRIEVAL_SELECTOR": "rank", "HOME": str(home)}
     result, addresses = called(strace, tmp_path / "calls", variables)
     assert not result.get("isError"), result
     assert addresses == set()
@@ -58,12 +58,12 @@ def test_with_the_ranking_alone_nothing_is_connected_to(strace: str, index: Worl
 
 @pytest.mark.requirement("R129")
 def test_a_build_and_a_search_connect_to_nothing(strace: str, tmp_path: Path) -> None:
-    world = World(tmp_path / "world")
-    world.library()
+    fresh = World(tmp_path / "world")
+    fresh.library()
     for number, words in enumerate((["build"], ["search", "slow sql query"])):
         log = tmp_path / f"calls-{number}"
         trace = [strace, "-f", "-qq", "-e", "trace=socket", "-o", str(log)]
-        variables = {**os.environ, **world.environment(), "PYTHONPATH": str(ROOT)}
+        variables = {**os.environ, **fresh.environment(), "PYTHONPATH": str(ROOT)}
         subprocess.run([*trace, *WORLD_COMMAND, *words], env=variables, check=True, capture_output=True, timeout=120)
         assert [line for line in log.read_text(encoding="utf-8").splitlines() if "AF_INET" in line] == []
 
@@ -71,13 +71,13 @@ def test_a_build_and_a_search_connect_to_nothing(strace: str, tmp_path: Path) ->
 @pytest.mark.long
 @pytest.mark.requirement("R129")
 def test_with_a_scout_only_its_model_is_connected_to(
-    strace: str, omp: Path, index: World, home: Path, tmp_path: Path
+    strace: str, omp: Path, world: World, home: Path, tmp_path: Path
 ) -> None:
     model = ModelServer(scout)
     try:
         variables = environment_for(
             omp,
-            RETRIEVAL_HOME=str(index.data),
+            RETRIEVAL_HOME=str(world.data),
             RETRIEVAL_SELECTOR="omp",
             RETRIEVAL_OMP_COMMAND=str(omp),
             RETRIEVAL_SCOUT_URL=model.url,

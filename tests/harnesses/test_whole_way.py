@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +27,6 @@ def scout(turn: int, _request: dict[str, Any]) -> object:
     if turn == 1:
         return [("catalog_read", {"id": SKILL})]
     return json.dumps({"choice": SKILL, "reason": "it audits pods"})
-
-
-@pytest.fixture
-def world(index: World, tmp_path: Path) -> World:
-    """The index with lanes of its own."""
-    made = World(tmp_path / "own")
-    shutil.copytree(index.data, made.data)
-    return made
 
 
 def retrieve(world: World, omp: Path, harness: str, model: ModelServer) -> dict[str, Any]:

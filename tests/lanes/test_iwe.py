@@ -24,6 +24,8 @@ from tests.lanes.conftest import PATIENT, answered, current, gone, ids, until
 from tests.support import ROOT
 from tests.world import World
 
+pytestmark = pytest.mark.long
+
 Lanes = Callable[..., IweLane]
 
 PARENT = """

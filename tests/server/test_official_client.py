@@ -16,6 +16,8 @@ from serve import tools
 from tests.server.client import SECONDS, STANDIN, environment, until
 from tests.server.web import TOKEN, Web
 
+pytestmark = pytest.mark.long
+
 MODES = ("legacy", "auto", "2026-07-28")
 Talk = Callable[[Client], Awaitable[Any]]
 
