@@ -25,7 +25,7 @@ from serve.snapshot import Live, Snapshot
 if TYPE_CHECKING:
     from serve.lanes.iwe import IweLane
 
-MAX_DESCRIBED = 4_000  # some 20 MB at most
+MAX_DESCRIBED = 1_500  # some 8 MB at most
 
 
 class Row(NamedTuple):
