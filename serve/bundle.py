@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import NamedTuple
 
+from serve.ignored import IGNORED
+
 LISTED = 200
 VISITED = 5_000  # files and folders that are looked at
-_PRUNED = frozenset({".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv"})
 
 
 class Bundle(NamedTuple):
@@ -28,7 +29,7 @@ def bundled(skill_path: str) -> Bundle:
         if inside and any(name.casefold() == "skill.md" for name in files):
             names.clear()
             continue
-        names[:] = sorted(name for name in names if name not in _PRUNED)
+        names[:] = sorted(name for name in names if name not in IGNORED)
         for name in sorted(files)[: VISITED - visited + 1]:
             path = os.path.join(folder, name)
             if (inside or name != main) and not os.path.islink(path) and os.path.isfile(path):

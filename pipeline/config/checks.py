@@ -87,7 +87,7 @@ def _reads(outer: Source, inner: Path) -> bool:
     """Whether a source's walk comes to what lies in a folder below its own."""
     # Only sources inside each other pay for what the walk needs.
     from pipeline.sources.globs import Globs
-    from pipeline.sources.listing import IGNORED
+    from serve.ignored import IGNORED
 
     return IGNORED.isdisjoint(inner.parts) and Globs(outer.include, outer.exclude).keeps(f"{inner.as_posix()}/skill")
 

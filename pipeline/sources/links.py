@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from pipeline.sources.listing import IGNORED, is_skill_file
+from pipeline.sources.listing import is_skill_file
 from pipeline.sources.tree import Link, Owner, Tree, stat_key
+from serve.ignored import IGNORED
 
 MAX_ALIASES = 50_000  # of one source together: links to folders of skills multiply
 _FAULTS = {errno.ENOENT: "dangling_link", errno.ENOTDIR: "dangling_link", errno.ELOOP: "link_loop"}

@@ -9,26 +9,8 @@ from contextlib import contextmanager
 
 import msgspec
 
-# Pruned before descending, wherever they are below the source's own folder.
-IGNORED = frozenset(
-    (
-        ".git",
-        ".hg",
-        ".svn",
-        ".hub",
-        ".archive",
-        ".retrieval-archive",
-        "node_modules",
-        ".venv",
-        "venv",
-        "__pycache__",
-        ".tox",
-        ".nox",
-        ".mypy_cache",
-        ".pytest_cache",
-        ".ruff_cache",
-    )
-)
+from serve.ignored import IGNORED
+
 SKILL_FILE = "SKILL.md"
 # A change within the same tick of the file system's clock leaves a folder's times as they were. A folder that had changed
 # this shortly before it was listed is listed again.

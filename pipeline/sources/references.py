@@ -13,8 +13,9 @@ import msgspec
 from pipeline.model import Problem
 from pipeline.sources.globs import Globs
 from pipeline.sources.links import resolve
-from pipeline.sources.listing import IGNORED, Listing, WalkCache, collector_paused, is_text
+from pipeline.sources.listing import Listing, WalkCache, collector_paused, is_text
 from pipeline.sources.tree import Stat, Tree, stat_key
+from serve.ignored import IGNORED
 
 # Not .mdx: that is a program with texts in it, and its imports and tags would be quoted as if they were words.
 SUFFIXES = (".md", ".markdown")

@@ -15,7 +15,7 @@ from pipeline.config.lookup import config_places
 from pipeline.config.paths import Expander, absolute
 from pipeline.errors import ConfigError
 from pipeline.settings import OVERRIDES_NAME, TAXONOMY_NAME, locate
-from pipeline.sources.listing import IGNORED
+from serve.ignored import IGNORED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

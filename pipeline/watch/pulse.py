@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
-from pipeline.sources.listing import IGNORED, RACY_NS
+from pipeline.sources.listing import RACY_NS
+from serve.ignored import IGNORED
 
 
 class Pulse(NamedTuple):

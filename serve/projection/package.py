@@ -11,29 +11,10 @@ from typing import NamedTuple
 
 from blake3 import blake3
 
+from serve.ignored import IGNORED
 from serve.projection.errors import ProjectionError
 from serve.projection.layout import MARKER, SKILL_FILE
 
-# Folders of version control, environments and caches, as the sources' scan leaves them out.
-IGNORED = frozenset(
-    (
-        ".git",
-        ".hg",
-        ".svn",
-        ".hub",
-        ".archive",
-        ".retrieval-archive",
-        "node_modules",
-        ".venv",
-        "venv",
-        "__pycache__",
-        ".tox",
-        ".nox",
-        ".mypy_cache",
-        ".pytest_cache",
-        ".ruff_cache",
-    )
-)
 MAX_DEPTH = 24
 MAX_LOOKED = 20  # entries that are looked at for each file that may be copied
 SKIPPED = 100  # of what was left out, how much is named
